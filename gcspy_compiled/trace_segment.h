@@ -16,6 +16,11 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
 
 #define SEGMENT_MAGIC 0x3147455359504347ull /* "GCPYSEG1" */
 #define SEGMENT_BLOCKS 1024u
@@ -50,11 +55,12 @@ struct segment {
     uint32_t image;          /* how many programs this process ran before, by exec */
     uint32_t flags;          /* enum segment_flags */
     uint32_t parent_fork;    /* number of the fork in the parent's trace, 0: not forked while traced */
-    uint32_t padding;
+    uint32_t ticks_are_nanos; /* stamps are of CLOCK_MONOTONIC, not of the processor's counter */
     char program[1024];      /* /proc/self/exe */
     uint32_t arguments_bytes;
     char arguments[4096];    /* /proc/self/cmdline */
     char runtime[64];
+    uint64_t started_ticks; /* at started_monotonic */
 
     /* Of the reader; the program reads it at each event. */
     _Alignas(64) _Atomic uint32_t tick; /* changes each time the reader looks */
@@ -73,20 +79,46 @@ struct segment {
     _Atomic uint64_t cut_stacks;             /* distinct stacks that end before the outermost frame */
 };
 
+/* Whether the processor's counter is the same for all cores, and never stops. */
+static inline int has_counter(void) {
+#if defined(__x86_64__)
+    unsigned a, b, c, d = 0;
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1;
+#else
+    return 0;
+#endif
+}
+
+static inline uint64_t monotonic_nanos(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+/* The time by which events of different threads are put in order. */
+static inline uint64_t read_ticks(int are_nanos) {
+#if defined(__x86_64__)
+    if (!are_nanos) return __rdtsc() & 0x1fffffffffffffffull;
+#endif
+    (void)are_nanos;
+    return monotonic_nanos();
+}
+
 enum segment_flags {
     SEGMENT_OWN_ALLOCATOR = 1, /* the program's malloc is not ours: it has its own, linked statically */
-    SEGMENT_PYTHON = 2,        /* blocks and objects of CPython */
+    SEGMENT_PYTHON = 2,        /* blocks of CPython; bits 60 to 63 of an ALLOCATE's second word are its domain + 1 */
+    SEGMENT_OBJECTS = 4,       /* and its objects */
 };
 
 /* Records: words of 64 bits, little endian. The lowest three bits of the first tell the kind, since addresses are
  * multiples of 8; bits 3 to 47 are an address. */
 enum record_kind {
-    RECORD_ALLOCATE = 1, /* size's bits 0-15 in 48-63; then word: site in 0-31, size's bits 16-47 in 32-63 */
+    RECORD_ALLOCATE = 1, /* size's bits 0-15 in 48-63; then word: site in 0-31, size's bits 16-43 in 32-59 */
     RECORD_FREE = 2,     /* bits 48-63: enum free_kind */
-    RECORD_STAMP = 3,    /* bits 3-63: nanoseconds of CLOCK_MONOTONIC */
+    RECORD_STAMP = 3,    /* bits 3-63: read_ticks() */
     RECORD_MAP = 4,      /* as ALLOCATE */
     RECORD_UNMAP = 5,    /* then word: bytes */
-    RECORD_OBJECT = 6,   /* an object begins in a block: then word: site in 0-31, type in 32-63 */
+    RECORD_OBJECT = 6,   /* an object begins in a block: bits 48-63: 8 bytes of its type's least size; then word: site in 0-31, type in 32-63 */
     RECORD_META = 7,     /* bits 3-15: enum meta_kind; 16-31: words that follow; 32-63: argument */
 };
 
@@ -104,10 +136,9 @@ enum meta_kind {
     META_LOST = 4,    /* argument: events of this thread that are missing here */
     META_FORK = 5,    /* argument: number of the fork */
     META_TYPE = 6,    /* argument: number; words: bytes of an instance, of an element; name, NUL */
-    META_FRAME = 7,   /* argument: number (its pc in META_SITE); words: line; function, NUL, file, NUL */
+    META_FRAME = 7,   /* words: what stands for its pc in META_SITE, line; function, NUL, file, NUL */
     META_COLLECTION_START = 8, /* argument: generation */
     META_COLLECTION_END = 9,   /* argument: generation; words: collected, uncollectable */
-    META_CACHED = 10, /* argument: kind; words: objects, bytes that free lists hold */
     META_THREAD_END = 11,
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -37,6 +38,16 @@ __all__ = ["command"]
     is_flag=True,
     help="Leave functions and lines of sites as addresses: naming takes time at the end.",
 )
+@click.option("-m", "module", is_flag=True, help="Run PROGRAM as a module, like python -m.")
+@click.option("-c", "code", is_flag=True, help="Run PROGRAM as Python source text, like python -c.")
+@click.option(
+    "--python",
+    default=sys.executable,
+    help="Python interpreter of the program: 3.9 to 3.15. Default: the one that runs gcspy.",
+)
+@click.option(
+    "--native", is_flag=True, help="Run PROGRAM as a native program, also if its name ends in .py."
+)
 @json_option
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -46,6 +57,10 @@ def command(
     stacks: str,
     children: bool,
     no_names: bool,
+    module: bool,
+    code: bool,
+    python: str,
+    native: bool,
     as_json: bool,
     program: str,
     arguments: tuple[str, ...],
@@ -55,6 +70,7 @@ def command(
     \b
       gcspy trace -- ./server --port 80        blocks of malloc, new and mmap, with their callers
       gcspy trace --stacks full -- ./server    the same with whole stacks
+      gcspy trace program.py                   Python's objects (3.13 on) or blocks, with lines
       gcspy objects sites server.gctrace       what lives at the end, by site
       gcspy replay server.gctrace              the heap at any moment, in a window
 
@@ -66,16 +82,32 @@ def command(
     A summary is printed on standard error when the program ends, and its exit code is the
     program's.
     """
+    from gcspy_protocol.errors import CommandError, Unsupported
+
     from gcspy.recorder.new_file import need_place
     from gcspy.tracer.frame_names import name_frames
     from gcspy.tracer.trace_report import report_as_json, report_as_text
-    from gcspy.tracer.traced_run import TracedRun, TraceSettings
+    from gcspy.tracer.traced_run import PythonProgram, TracedRun, TraceSettings
 
-    path = output or Path(f"{Path(program).name}.gctrace")
+    name = "code" if code else Path(program).name
+    path = output or Path(f"{name}.gctrace")
     need_place(path, replace=force)
+    if module + code + native > 1:
+        raise CommandError("-m, -c and --native exclude each other: give one of them")
     settings = TraceSettings(output=path, stacks=stacks, children=children)
-    with TracedRun([program, *arguments], settings) as run:
+    form = "module" if module else "code" if code else "script"
+    is_python = module or code or (program.endswith(".py") and not native)
+    if is_python and form == "script" and not Path(program).is_file():
+        raise CommandError(f"no such file: {program}; give a Python script, or -m MODULE")
+    how = PythonProgram(interpreter=python, form=form) if is_python else None
+    with TracedRun([program, *arguments], settings, how) as run:
         exit_code = run.follow((lambda _definitions: b"") if no_names else name_frames)
+        if run.refusal is not None:
+            raise Unsupported(
+                f"{program} was not traced",
+                found=run.refusal,
+                known="CPython 3.9 to 3.15 with its global interpreter lock",
+            )
         if as_json:
             report_as_json(run.summaries, exit_code)
         else:

@@ -19,27 +19,38 @@ from numpy.typing import NDArray
 from gcspy.exit_codes import ExitCode
 from gcspy_compiled.c_loops import CLibrary
 
-__all__ = ["DrainCounts", "EncodedEvents", "LiveBlocks", "SegmentDrain", "SegmentFacts"]
+__all__ = [
+    "OBJECTS_FLAG",
+    "OWN_ALLOCATOR_FLAG",
+    "PYTHON_FLAG",
+    "DrainCounts",
+    "EncodedEvents",
+    "LiveBlocks",
+    "SegmentDrain",
+    "SegmentFacts",
+]
 
 _LIBRARY: Final = CLibrary("gcspy-drain", Path(__file__).parent / "compiled")
 _U8, _I32, _I64 = "uint8[::1]", "int32[::1]", "int64[::1]"
 _SIGNATURES: Final = {
-    "drain_new": "int64(int64)",
+    "drain_new": "int64(int64, int64)",
     "drain_free": "void(int64)",
     "drain_poll": f"int64(int64, int64, {_I64})",
     "drain_merge": (
-        f"int64(int64, {_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_U8}, {_I64}, {_I64}, int64)"
+        f"int64(int64, {_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_U8}, {_I64}, {_I64}, int64)"
     ),
     "drain_room": "int64(int64)",
     "drain_payload": "int64(int64)",
     "drain_encode": (
-        f"int64({_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, int64, {_U8}, {_U8}, {_I64})"
+        f"int64({_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_I32}, int64, {_U8}, {_U8}, {_I64}, int64, int64)"
     ),
     "drain_live": f"int64(int64, {_I64}, {_I64}, {_I32}, {_I32}, {_I64})",
     "drain_facts": f"int64(int64, {_I64})",
     "drain_owners": f"int64(int64, {_I64})",
     "drain_stop": "void(int64)",
 }
+OWN_ALLOCATOR_FLAG, PYTHON_FLAG, OBJECTS_FLAG = 1, 2, 4
+"""Bits of `SegmentFacts.flags`: ``enum segment_flags``."""
 _MAGIC: Final = 0x3147455359504347
 _BLOCKS: Final = 1024
 _BYTES: Final = 16384 + _BLOCKS * (64 + 32768)
@@ -111,7 +122,6 @@ class DrainCounts(NamedTuple):
         lost: Events that were shed, or for which there was no memory.
         unknown_frees: Frees of blocks whose allocation was not seen; they are not in the trace.
         inferred_frees: FREEs that were not seen, at addresses that were handed out again.
-        unordered: Times that the order of two threads had to be guessed.
         live_blocks: Alive now.
         live_bytes: Of these.
         pending_bytes: Copied and not yet in order.
@@ -120,6 +130,8 @@ class DrainCounts(NamedTuple):
         cached_objects: Objects that free lists hold now.
         cached_bytes: Of these.
         reused_objects: Objects that came from a free list.
+        unknown_objects: Births and deaths of objects in blocks that were not seen.
+        collections: Of the program's collector.
     """
 
     events: int = 0
@@ -128,7 +140,6 @@ class DrainCounts(NamedTuple):
     lost: int = 0
     unknown_frees: int = 0
     inferred_frees: int = 0
-    unordered: int = 0
     live_blocks: int = 0
     live_bytes: int = 0
     pending_bytes: int = 0
@@ -137,6 +148,8 @@ class DrainCounts(NamedTuple):
     cached_objects: int = 0
     cached_bytes: int = 0
     reused_objects: int = 0
+    unknown_objects: int = 0
+    collections: int = 0
 
 
 class SegmentFacts(NamedTuple):
@@ -186,7 +199,7 @@ class SegmentDrain:
         self._view: Any = (ctypes.c_char * _BYTES).from_buffer(self._map)
         self._at = ctypes.addressof(self._view)
         self._started = self.facts.started_monotonic
-        self._handle = self._loops.drain_new(self._started)
+        self._handle = self._loops.drain_new(self._started, self.facts.flags & OBJECTS_FLAG)
         if not self._handle:
             raise CommandError("no memory for the events of a program", exit_code=ExitCode.FAILED)
         self._columns: tuple[NDArray[Any], ...] = (
@@ -197,6 +210,7 @@ class SegmentDrain:
             np.empty(_ROWS, np.int32),  # site
             np.empty(_ROWS, np.int32),  # type
             np.empty(_ROWS, np.int32),  # thread
+            np.empty(_ROWS, np.int32),  # length
         )
         self._work = np.empty(self._loops.drain_room(_ROWS), np.uint8)
         self._payload = np.empty(self._loops.drain_payload(_ROWS), np.uint8)
@@ -256,14 +270,21 @@ class SegmentDrain:
         """Stamp of the last event: nanoseconds since the start."""
         return int(self._state[1]) - self._started
 
-    def encode(self) -> EncodedEvents | None:
-        """Take the events that are in order; None: there are none."""
+    def encode(self, least: int, overhead: int) -> EncodedEvents | None:
+        """Take the events that are in order; None: there are none.
+
+        Args:
+            least: The allocator gives a smaller block as many bytes.
+            overhead: Bytes that each of its blocks has beside.
+        """
         rows = self.rows
         self._state[0] = 0
         if not rows:
             return None
         facts = np.zeros(2, np.int64)
-        size = self._loops.drain_encode(*self._columns, rows, self._work, self._payload, facts)
+        size = self._loops.drain_encode(
+            *self._columns, rows, self._work, self._payload, facts, least, overhead
+        )
         first, self._first_stamp = self._first_stamp, self.last_stamp
         payload = self._payload[:size].tobytes()
         return EncodedEvents(payload, int(facts[0]), int(facts[1]), first, self.last_stamp)

@@ -18,17 +18,24 @@ from typing import Final, NamedTuple
 from gcspy_objects.gctrace.address_model import AddressParameters
 from gcspy_protocol.errors import TraceError
 
-from gcspy.tracer.drain import DrainCounts, SegmentDrain, SegmentFacts
+from gcspy.tracer.drain import (
+    OBJECTS_FLAG,
+    OWN_ALLOCATOR_FLAG,
+    PYTHON_FLAG,
+    DrainCounts,
+    SegmentDrain,
+    SegmentFacts,
+)
 from gcspy.tracer.segment_definitions import SegmentDefinitions
 from gcspy.tracer.trace_file import TraceFile
 
 __all__ = ["ProcessTrace", "TraceSummary"]
 
-_OWN_ALLOCATOR: Final = 1
 _LOOK_SECS: Final = 0.5
 _BLOCK_SECS: Final = 1.0
 """No event is longer in memory only."""
 _GLIBC: Final = AddressParameters(4, 24, 8)
+_PYMALLOC: Final = AddressParameters(4, 1, 0)
 
 
 class TraceSummary(NamedTuple):
@@ -59,7 +66,7 @@ class TraceSummary(NamedTuple):
     @property
     def own_allocator(self) -> bool:
         """Whether the program has a malloc of its own, which was not traced."""
-        return bool(self.facts.flags & _OWN_ALLOCATOR)
+        return bool(self.facts.flags & OWN_ALLOCATOR_FLAG)
 
 
 class ProcessTrace:
@@ -81,6 +88,8 @@ class ProcessTrace:
         self.drain = SegmentDrain(segment)
         self.facts = self.drain.facts
         self.definitions = SegmentDefinitions()
+        is_python = bool(self.facts.flags & PYTHON_FLAG)
+        self._parameters = _PYMALLOC if is_python else _GLIBC
         self.error: TraceError | None = None
         self._written = time.monotonic()
         self._looked = time.monotonic()
@@ -90,7 +99,7 @@ class ProcessTrace:
         with suppress(OSError):
             self._pidfd = os.pidfd_open(self.facts.pid)
         self.file = self._open(path)
-        self.file.define(self.definitions.beginning())
+        self.file.define(self.definitions.beginning(is_python=is_python))
 
     @property
     def pid(self) -> int:
@@ -133,10 +142,13 @@ class ProcessTrace:
             "lost": lost,
             "unknown_frees": counts.unknown_frees,
             "inferred_frees": counts.inferred_frees,
-            "unordered": counts.unordered,
             "live_blocks": counts.live_blocks,
             "live_bytes": counts.live_bytes,
             "cut_stacks": self.facts.cut_stacks,
+            "reused_objects": counts.reused_objects,
+            "cached_objects": counts.cached_objects,
+            "cached_bytes": counts.cached_bytes,
+            "collections": counts.collections,
         }
         self._guarded(lambda: self.file.finish({key: str(value) for key, value in ended.items()}))
         self.file.close()
@@ -158,7 +170,7 @@ class ProcessTrace:
         )
 
     def _write_block(self) -> None:
-        events = self.drain.encode()
+        events = self.drain.encode(self._parameters.least, self._parameters.overhead)
         self._written = time.monotonic()
         if events is not None:
             self._guarded(partial(self.file.add, events))
@@ -188,7 +200,7 @@ class ProcessTrace:
         return gone
 
     def _open(self, path: Path) -> TraceFile:
-        return TraceFile(path, self._header, _GLIBC)
+        return TraceFile(path, self._header, self._parameters)
 
     def _header_facts(self, stacks: str, run: str) -> dict[str, str]:
         program, arguments, runtime = self.drain.texts()
@@ -206,10 +218,17 @@ class ProcessTrace:
             "writer": "gcspy",
             "started": str(self.facts.started_real),
             "word_bytes": "8",
-            "unit": "blocks",
-            "births": "all",
+            **self._kind(),
             "deaths": "told",
             "moves": "none",
             "stacks": stacks,
-            "types": "none",
         }
+
+    def _kind(self) -> dict[str, str]:
+        """Return what the HEADER says of the events."""
+        if self.facts.flags & OBJECTS_FLAG:
+            return {"unit": "objects", "births": "all", "types": "all"}
+        if self.facts.flags & PYTHON_FLAG:
+            hidden = "some: objects that free lists hand out again are not seen"
+            return {"unit": "blocks", "births": hidden, "types": "none"}
+        return {"unit": "blocks", "births": "all", "types": "none"}

@@ -25,10 +25,12 @@ from gcspy_objects.gctrace.definitions import (
 from gcspy_objects.gctrace.layout import MAX_NUMBER, DefinitionKind
 from gcspy_objects.names import ThreadKind, TypeKind
 
-__all__ = ["MALLOC_TYPE", "LoadedModule", "SegmentDefinitions"]
+__all__ = ["MALLOC_TYPE", "PYTHON_TYPES", "LoadedModule", "SegmentDefinitions"]
 
 MALLOC_TYPE: Final = 1
 """Number of the type of blocks that malloc gave out: they have no other."""
+PYTHON_TYPES: Final = {2: "(raw memory)", 3: "(memory)", 4: "(memory for objects)"}
+"""Numbers of the types of blocks that hold no object, by domain: CPython, Doc/c-api/memory.rst, "Allocator Domains"."""
 
 _SITE, _MODULE, _THREAD, _LOST, _FORK, _TYPE, _FRAME = 1, 2, 3, 4, 5, 6, 7
 _THREAD_END: Final = 11
@@ -71,9 +73,13 @@ class SegmentDefinitions:
         self._last_site = 0
         self._last_frames: tuple[int, ...] = ()
 
-    def beginning(self) -> bytes:
+    def beginning(self, *, is_python: bool) -> bytes:
         """Return the definitions that each trace begins with."""
-        return pack_type(MALLOC_TYPE, TypeDefinition(TypeKind.UNKNOWN, 0, 0, 0, "malloc", "malloc"))
+        types = PYTHON_TYPES if is_python else {MALLOC_TYPE: "malloc"}
+        return b"".join(
+            pack_type(number, TypeDefinition(TypeKind.UNKNOWN, 0, 0, 0, name, name))
+            for number, name in types.items()
+        )
 
     def convert(self, definitions: bytes) -> bytes:
         """Return the definitions of a batch as those of a trace. What cannot be one is left out."""
@@ -93,6 +99,10 @@ class SegmentDefinitions:
             elif kind == _THREAD and 0 < thread < MAX_NUMBER:
                 name = _texts(body)[0]
                 yield pack_thread(thread, ThreadDefinition(ThreadKind.PROGRAM, argument, name))
+            elif kind == _TYPE and 0 < argument < MAX_NUMBER and size > 16:
+                yield self._type(argument, body)
+            elif kind == _FRAME and size > 16:
+                yield self._frame(body)
             elif kind == _FORK:
                 self.fork_events[argument] = event
 
@@ -119,6 +129,25 @@ class SegmentDefinitions:
         # Addresses in the file are what its symbols have: the offset is that of the first one.
         offset = (start - bias) & (1 << 64) - 1
         return pack_module(len(self.modules), CodeModule(start, end, offset, path))
+
+    def _type(self, number: int, body: bytes) -> bytes:
+        instance, element = (min(one, 1 << 40) for one in struct.unpack_from("<2Q", body))
+        kind = TypeKind.ARRAY if element else TypeKind.INSTANCE
+        name = _texts(body[16:])[0]
+        return pack_type(number, TypeDefinition(kind, instance, instance, element, name, name))
+
+    def _frame(self, body: bytes) -> bytes:
+        place, line = struct.unpack_from("<2Q", body)
+        function, file = (*_texts(body[16:]), "", "")[:2]
+        self.pcs.append(0)
+        frame = self._frame_of[place] = len(self.pcs)
+        function_number, first = self.text(function)
+        file_number, second = self.text(file)
+        return (
+            first
+            + second
+            + pack_frame(frame, FrameDefinition(function_number, file_number, min(line, 1 << 30)))
+        )
 
     def text(self, text: str) -> tuple[int, bytes]:
         """Return the number of a text, and its definition if it is new."""

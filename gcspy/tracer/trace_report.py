@@ -13,6 +13,7 @@ from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.text.visible import Lines
 
 from gcspy.output.terminal import say, say_aside
+from gcspy.tracer.drain import OBJECTS_FLAG, PYTHON_FLAG
 from gcspy.tracer.process_trace import TraceSummary
 
 __all__ = ["report_as_json", "report_as_text"]
@@ -67,14 +68,21 @@ def flaws_of(one: TraceSummary) -> list[str]:
         flaws.append(
             f"{counts.inferred_frees:,} frees were not seen, and were inferred from addresses that were given out again"
         )
-    if counts.unordered:
-        flaws.append(f"the order of threads had to be guessed {counts.unordered:,} times")
     if facts.cut_stacks:
         flaws.append(
             f"{facts.cut_stacks:,} of {one.sites:,} stacks end before their outermost frame"
         )
     if facts.full_sites:
         flaws.append(f"{facts.full_sites:,} allocations have no site: there are too many sites")
+    if facts.flags & OBJECTS_FLAG:
+        flaws.append(
+            f"{counts.reused_objects:,} objects came from free lists, which hold {counts.cached_objects:,} dead ones, {counts.cached_bytes:,} bytes, at the end; "
+            f"{counts.unknown_objects:,} births and deaths were of objects from before the trace"
+        )
+    elif facts.flags & PYTHON_FLAG:
+        flaws.append(
+            "these are blocks of memory: objects that free lists hand out again are not seen, from CPython 3.13 on they are"
+        )
     if counts.damaged:
         flaws.append(
             f"the shared memory was damaged {counts.damaged:,} times: the program wrote where it should not"
@@ -98,7 +106,7 @@ def report_as_json(summaries: Sequence[TraceSummary], exit_code: int) -> None:
             **{
                 name: getattr(one.counts, name)
                 for name in (
-                    "events", "allocations", "frees", "unknown_frees", "inferred_frees", "unordered", "live_blocks", "live_bytes"
+                    "events", "allocations", "frees", "unknown_frees", "inferred_frees", "live_blocks", "live_bytes"
                 )
             },
             "lost": max(one.counts.lost, one.facts.lost),

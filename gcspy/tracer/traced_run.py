@@ -5,13 +5,14 @@ Knows processes, folders and when to look; does not know events.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,7 @@ from gcspy.tracer.process_trace import ProcessTrace, TraceSummary
 from gcspy.tracer.segment_definitions import SegmentDefinitions
 from gcspy_compiled.libraries import find_library
 
-__all__ = ["TraceSettings", "TracedRun", "preloaded_library"]
+__all__ = ["PythonProgram", "TraceSettings", "TracedRun", "preloaded_library"]
 
 _SHARED_MEMORY: Final = Path("/dev/shm")
 _BUSY_BYTES: Final = 1 << 20
@@ -49,6 +50,19 @@ class TraceSettings:
     output: Path
     stacks: str = "caller"
     children: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PythonProgram:
+    """A program of Python's, and how it is started.
+
+    Attributes:
+        interpreter: Path of the interpreter.
+        form: ``script``, ``module`` or ``code``.
+    """
+
+    interpreter: str
+    form: str
 
 
 @dataclass(slots=True)
@@ -81,7 +95,7 @@ class TracedRun:
     Args:
         command: The program and its arguments.
         settings: What is traced.
-        environment: More variables for the program.
+        python: It is a program of Python's, by its form; None: it is a native one.
 
     Raises:
         CommandError: The library is not there, or the program cannot be started.
@@ -91,7 +105,7 @@ class TracedRun:
         self,
         command: Sequence[str],
         settings: TraceSettings,
-        environment: Mapping[str, str] | None = None,
+        python: PythonProgram | None = None,
     ) -> None:
         self.settings = settings
         self.summaries: list[TraceSummary] = []
@@ -104,12 +118,19 @@ class TracedRun:
             "GCSPY_TRACE_FOLDER": str(self._folder),
             "GCSPY_TRACE_FOLLOW": str(int(settings.children)),
         }
-        if environment is None:
+        if python is not None:
+            told = {
+                "library": str(library),
+                "folder": str(self._folder),
+                "stacks": settings.stacks,
+                "children": settings.children,
+            }
+            begin = str(Path(__file__).parent / "begin.py")
+            command = [python.interpreter, begin, json.dumps(told), python.form, *command]
+        else:
             variables["GCSPY_TRACE_STACKS"] = settings.stacks
             preloads = [str(library), *os.environ.get("LD_PRELOAD", "").split()]
             variables["LD_PRELOAD"] = " ".join(preloads)
-        else:
-            variables |= environment
         try:
             self._process = subprocess.Popen(list(command), env=variables)
         except OSError as error:
@@ -133,6 +154,13 @@ class TracedRun:
     def pid(self) -> int:
         """Number of the program's process."""
         return self._process.pid
+
+    @property
+    def refusal(self) -> str | None:
+        """Reason why the program refused to be traced; None: it did not."""
+        with suppress(OSError):
+            return (self._folder / "refused").read_text(encoding="utf-8")[:1000]
+        return None
 
     def follow(self, resolve: Callable[[SegmentDefinitions], bytes]) -> int:
         """Write the traces until the program and all traced children have ended.

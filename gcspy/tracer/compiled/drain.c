@@ -3,9 +3,9 @@
  * Two steps. `drain_poll` copies what is new in the blocks, and gives full blocks back; `drain_merge` makes columns of
  * it. Nothing in a segment is believed: it lies in the memory of a program that may write anywhere.
  *
- * Order: a thread's events are in its order. Between threads, stamps decide, which are exact to some 64 events or one look of the
- * reader; and an address alternates between allocation and free, since a free is written before it happens and an allocation after.
- * An event that does not fit what its address is now waits for the one of another thread that must come before. */
+ * Order: a thread's events are in its order, and between threads their times decide: each event has one while there are several threads. A free has
+ * the time before it happens, and an allocation the time after: so a block that changes hands is right. An event that is written late,
+ * since its thread did not run, is one that nobody could follow on: its thread was still in malloc or free. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <limits.h>
@@ -20,21 +20,22 @@
 #include "trace_segment.h"
 
 #define MOST_PENDING (256u << 20) /* bytes copied and not merged; beyond it blocks stay where they are, and the program waits */
+#define STEP_NANOS 20000u /* between stamps in the file */
 #define MOST_THREADS 1000000u
-#define PATIENCE 3 /* rounds that an event waits for another thread's */
 
 enum detail { NEW = 0, RESIZED = 2 };
+enum { OBJECTS = 3 /* CPython's domain of objects, + 1 */ };
 
 /* Numbers that Python reads; the same order as in drain.py. */
 enum counter {
-    EVENTS, ALLOCATIONS, FREES, LOST_EVENTS, UNKNOWN_FREES, INFERRED_FREES, UNORDERED, LIVE_BLOCKS, LIVE_BYTES, PENDING_BYTES, DAMAGED, META_BYTES,
-    CACHED_OBJECTS, CACHED_BYTES, REUSED_OBJECTS, COUNTERS
+    EVENTS, ALLOCATIONS, FREES, LOST_EVENTS, UNKNOWN_FREES, INFERRED_FREES, LIVE_BLOCKS, LIVE_BYTES, PENDING_BYTES, DAMAGED, META_BYTES,
+    CACHED_OBJECTS, CACHED_BYTES, REUSED_OBJECTS, UNKNOWN_OBJECTS, COLLECTIONS, COUNTERS
 };
 
 struct entry {
     uint64_t address; /* 0: none */
     uint64_t size;
-    int64_t birth;    /* number of its event; -1: a block whose object is dead */
+    int64_t birth;    /* number of its event; -1: a block whose object is dead, on a free list */
     uint32_t site, type;
 };
 
@@ -42,30 +43,27 @@ struct queue {
     uint32_t number, tid;
     uint8_t *bytes;
     size_t begin, end, room;
-    uint64_t time;
-    uint64_t blocked; /* address of the event that waits */
-    uint64_t blocked_round;
-    int forced, ended, resizing, starved;
+    uint64_t time, told_time; /* ticks */
+    uint64_t copied, copied_before, taken; /* bytes: in all; of these before the last poll; of these that are merged */
+    int ended, resizing;
     struct entry undone; /* the block of its last FREE by realloc */
 };
 
 struct drain {
     struct queue **queues;
-    size_t queue_count, queue_room, ever, blocked;
+    size_t queue_count, queue_room;
     struct entry *table;
     size_t table_size, table_used;
-    uint64_t horizon, round;
+    uint64_t horizon;
     int64_t counters[COUNTERS];
     size_t pending;
     uint64_t time;  /* of the last event: never less */
     uint64_t stamp; /* the last that was written */
+    uint64_t started;
+    uint64_t started_ticks;
+    double nanos_of_tick;
+    int has_objects;
 };
-
-static uint64_t now_nanos(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
 
 /* ---- the table of live blocks */
 
@@ -117,12 +115,13 @@ static void take_out(struct drain *drain, struct entry *entry) {
 
 /* ---- copying */
 
-/* `started`: time at stamp 0. */
-GCSPY_LOOP int64_t drain_new(int64_t started) {
+/* `started`: time at stamp 0; `has_objects`: the process tells objects beside blocks. */
+GCSPY_LOOP int64_t drain_new(int64_t started, int64_t has_objects) {
     struct drain *drain = calloc(1, sizeof *drain);
     if (drain == NULL) return 0;
     if (!grow_table(drain)) return free(drain), 0;
-    drain->time = drain->stamp = (uint64_t)started;
+    drain->time = drain->stamp = drain->started = (uint64_t)started;
+    drain->has_objects = has_objects != 0;
     return (int64_t)(intptr_t)drain;
 }
 
@@ -145,7 +144,6 @@ static struct queue *queue_of(struct drain *drain, uint32_t number) {
     struct queue *queue = calloc(1, sizeof *queue);
     if (queue == NULL) return NULL;
     queue->number = number;
-    drain->ever++;
     return drain->queues[drain->queue_count++] = queue;
 }
 
@@ -192,8 +190,12 @@ GCSPY_LOOP int64_t drain_poll(int64_t handle, int64_t at, struct i64s ended) {
     struct block *states = (struct block *)((uint8_t *)segment + SEGMENT_STATES);
     static _Thread_local struct order orders[SEGMENT_BLOCKS];
     atomic_fetch_add(&segment->tick, 1);
-    drain->horizon = now_nanos(), drain->round++;
-    for (size_t index = 0; index < drain->queue_count; index++) drain->queues[index]->starved = 0;
+    drain->horizon = read_ticks((int)segment->ticks_are_nanos);
+    drain->started_ticks = segment->started_ticks;
+    uint64_t now = monotonic_nanos();
+    if (segment->ticks_are_nanos) drain->nanos_of_tick = 1;
+    else if (drain->horizon > segment->started_ticks) drain->nanos_of_tick = (double)(now - segment->started_monotonic) / (double)(drain->horizon - segment->started_ticks);
+    for (size_t index = 0; index < drain->queue_count; index++) drain->queues[index]->copied_before = drain->queues[index]->copied;
     uint32_t blocks = atomic_load(&segment->blocks), count = 0, given = 0;
     if (blocks > SEGMENT_BLOCKS) blocks = SEGMENT_BLOCKS;
     for (uint32_t index = 0; index < blocks; index++)
@@ -214,6 +216,7 @@ GCSPY_LOOP int64_t drain_poll(int64_t handle, int64_t at, struct i64s ended) {
             struct queue *queue = queue_of(drain, block->thread);
             if (queue == NULL || !append(queue, (uint8_t *)segment + SEGMENT_DATA + (size_t)index * BLOCK_BYTES + read, used - read)) return -1;
             queue->tid = block->tid;
+            queue->copied += used - read;
             drain->pending += used - read, copied += (int64_t)(used - read);
             atomic_store_explicit(&block->read, used, memory_order_relaxed);
         }
@@ -233,7 +236,7 @@ GCSPY_LOOP int64_t drain_poll(int64_t handle, int64_t at, struct i64s ended) {
 struct columns {
     uint8_t *kind, *detail;
     int64_t *address, *size;
-    int32_t *site, *type, *thread;
+    int32_t *site, *type, *thread, *length;
     int64_t count, room;
     uint8_t *meta;
     size_t meta_used, meta_room;
@@ -243,7 +246,7 @@ static void put_row(struct columns *out, const struct queue *queue, int kind, in
     int64_t row = out->count++;
     out->kind[row] = (uint8_t)kind, out->detail[row] = (uint8_t)detail;
     out->address[row] = (int64_t)address, out->size[row] = (int64_t)size;
-    out->site[row] = (int32_t)site, out->type[row] = (int32_t)type, out->thread[row] = (int32_t)queue->number;
+    out->site[row] = (int32_t)site, out->type[row] = (int32_t)type, out->thread[row] = (int32_t)queue->number, out->length[row] = 0;
 }
 
 static void emit(struct drain *drain, struct columns *out, const struct queue *queue, int kind, int detail, uint64_t address, uint64_t size, uint32_t site, uint32_t type) {
@@ -255,13 +258,9 @@ static void emit(struct drain *drain, struct columns *out, const struct queue *q
     drain->counters[EVENTS]++;
 }
 
-static void wake(struct drain *drain, uint64_t address) {
-    for (size_t index = 0; index < drain->queue_count; index++)
-        if (drain->queues[index]->blocked == address) drain->queues[index]->blocked = 0, drain->blocked--;
-}
-
 static void die(struct drain *drain, struct columns *out, const struct queue *queue, struct entry *entry) {
-    if (entry->birth >= 0) {
+    if (entry->birth < 0) drain->counters[CACHED_OBJECTS]--, drain->counters[CACHED_BYTES] -= (int64_t)entry->size;
+    else {
         emit(drain, out, queue, GCT_FREE, 0, entry->address, 0, 0, 0);
         drain->counters[FREES]++, drain->counters[LIVE_BLOCKS]--, drain->counters[LIVE_BYTES] -= (int64_t)entry->size;
     }
@@ -290,6 +289,24 @@ static int pass_on(struct drain *drain, struct columns *out, const struct queue 
     return 1;
 }
 
+/* The block that an object is in: CPython has up to 32 bytes before an object. */
+static struct entry *block_of(const struct drain *drain, uint64_t object) {
+    for (uint64_t before = 0; before <= 32; before += 16) {
+        struct entry *entry = find(drain, object - before);
+        if (entry != NULL && entry->size > before) return entry;
+    }
+    return NULL;
+}
+
+/* A dead object in a block from before the trace. */
+static struct entry *dead_object_in(const struct drain *drain, uint64_t block) {
+    for (uint64_t before = 16; before <= 32; before += 16) {
+        struct entry *entry = find(drain, block + before);
+        if (entry != NULL && entry->birth < 0) return entry;
+    }
+    return NULL;
+}
+
 static uint64_t word_at(const uint8_t *at) {
     uint64_t word;
     memcpy(&word, at, 8);
@@ -302,16 +319,11 @@ static void read_stamps(struct drain *drain, struct queue *queue) {
         uint64_t word = word_at(queue->bytes + queue->begin);
         if ((word & 7) != RECORD_STAMP) break;
         if (word >> 3 > queue->time) queue->time = word >> 3;
-        queue->begin += 8, drain->pending -= 8;
+        queue->begin += 8, queue->taken += 8, drain->pending -= 8;
     }
 }
 
-static void wait_for(struct drain *drain, struct queue *queue, uint64_t address) {
-    queue->blocked = address, queue->blocked_round = drain->round;
-    drain->blocked++;
-}
-
-enum ran { GO_ON, STOP, STOP_ALL };
+enum ran { GO_ON, LATER, NO_ROOM };
 
 enum resize { SUCCEEDED, FAILED, NOT_KNOWN };
 
@@ -330,6 +342,8 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
     uint64_t word = word_at(at), address = word & 0xfffffffffff8ull;
     uint32_t kind = (uint32_t)word & 7;
     struct entry *entry;
+    /* What belongs to a record comes at once: if it was not there when we looked again, it does not come. */
+    int may_follow = !last && queue->taken >= queue->copied_before;
     if (kind == RECORD_ALLOCATE || kind == RECORD_MAP || kind == RECORD_UNMAP || kind == RECORD_OBJECT) bytes = 16;
     else if (kind == RECORD_META) bytes = 8 + (word >> 16 & 0xffff) * 8;
     if (bytes > have || kind == 0 || out->count + 8 > out->room) {
@@ -337,33 +351,45 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
             /* Not a record: nothing behind it can be read. */
             drain->counters[DAMAGED]++;
             drain->pending -= have, queue->begin = queue->end;
-            return STOP;
+            return GO_ON;
         }
-        return STOP_ALL;
+        return NO_ROOM;
     }
     uint64_t second = bytes > 8 ? word_at(at + 8) : 0;
-    if (queue->time > drain->time) drain->time = queue->time;
+    uint64_t size = word >> 48 | (second >> 32 & 0xfffffff) << 16;
+    if (UNLIKELY(queue->time != queue->told_time)) {
+        queue->told_time = queue->time;
+        uint64_t nanos = drain->started + (uint64_t)((double)(int64_t)(queue->time - drain->started_ticks) * drain->nanos_of_tick);
+        /* In the file: in steps of some microseconds, since each step takes bytes. */
+        if (queue->time > drain->started_ticks && nanos > drain->time + STEP_NANOS) drain->time = nanos;
+    }
     switch (kind) {
     case RECORD_ALLOCATE: {
         entry = find(drain, address);
         if (UNLIKELY(entry != NULL)) {
-            if (!queue->forced && drain->ever > 1) return wait_for(drain, queue, address), STOP;
             drain->counters[INFERRED_FREES]++;
             die(drain, out, queue, entry), take_out(drain, entry);
         }
-        begin_life(drain, out, queue, address, word >> 48 | second >> 32 << 16, (uint32_t)second, 1, queue->resizing ? RESIZED : NEW);
-        queue->resizing = 0, queue->forced = 0;
-        if (UNLIKELY(drain->blocked)) wake(drain, address);
+        uint32_t domain = (uint32_t)(second >> 60), type = 1 + domain;
+        if (domain == OBJECTS) {
+            /* It is the object's block if the object begins in it at once. */
+            size_t next = 16;
+            while (next + 8 <= have && (word_at(at + next) & 7) == RECORD_STAMP) next += 8;
+            if (next + 16 > have && drain->has_objects && may_follow) return LATER;
+            if (next + 16 <= have && (word_at(at + next) & 7) == RECORD_OBJECT) {
+                uint64_t object = word_at(at + next) & 0xfffffffffff8ull;
+                if (object - address <= 32) type = (uint32_t)(word_at(at + next + 8) >> 32), bytes = next + 16;
+            }
+        }
+        begin_life(drain, out, queue, address, size, (uint32_t)second, type, queue->resizing ? RESIZED : NEW);
+        queue->resizing = 0;
         break;
     }
     case RECORD_FREE: {
         uint32_t detail = (uint32_t)(word >> 48);
         if (UNLIKELY(detail == FREE_RESIZED)) {
             enum resize resize = resize_of(queue, address);
-            if (resize == NOT_KNOWN && !last) {
-                queue->starved = 1;
-                return STOP;
-            }
+            if (resize == NOT_KNOWN && may_follow) return LATER;
             if (resize == FAILED) {
                 /* Nothing happened: take both records. */
                 do bytes += 8;
@@ -371,25 +397,52 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
                 break;
             }
         }
+        if (detail == FREE_OBJECT) {
+            entry = block_of(drain, address);
+            if (entry == NULL) drain->counters[UNKNOWN_OBJECTS]++;
+            else if (entry->birth >= 0) {
+                die(drain, out, queue, entry);
+                entry->birth = -1;
+                drain->counters[CACHED_OBJECTS]++, drain->counters[CACHED_BYTES] += (int64_t)entry->size;
+            }
+            break;
+        }
         entry = find(drain, address);
         if (detail == FREE_UNDONE) {
             if (queue->undone.address == address && entry == NULL) begin_life(drain, out, queue, address, queue->undone.size, queue->undone.site, queue->undone.type, RESIZED);
             queue->undone.address = 0, queue->resizing = 0;
             break;
         }
+        if (UNLIKELY(entry == NULL && drain->has_objects)) {
+            entry = dead_object_in(drain, address);
+            if (entry != NULL) {
+                die(drain, out, queue, entry), take_out(drain, entry);
+                break;
+            }
+        }
         if (UNLIKELY(entry == NULL)) {
-            if (!queue->forced && drain->ever > 1) return wait_for(drain, queue, address), STOP;
             drain->counters[UNKNOWN_FREES]++;
         } else {
             if (detail == FREE_RESIZED) queue->undone = *entry;
             die(drain, out, queue, entry), take_out(drain, entry);
         }
-        queue->resizing = detail == FREE_RESIZED, queue->forced = 0;
-        if (UNLIKELY(drain->blocked)) wake(drain, address);
+        queue->resizing = detail == FREE_RESIZED;
         break;
     }
+    case RECORD_OBJECT:
+        entry = block_of(drain, address);
+        if (entry == NULL) {
+            /* In a block from before the trace, on a free list then: its size is not known, but for the least. */
+            drain->counters[REUSED_OBJECTS]++;
+            begin_life(drain, out, queue, address, word >> 48 << 3, (uint32_t)second, (uint32_t)(second >> 32), NEW);
+            break;
+        }
+        if (entry->birth < 0) drain->counters[REUSED_OBJECTS]++;
+        die(drain, out, queue, entry);
+        begin_life(drain, out, queue, entry->address, entry->size, (uint32_t)second, (uint32_t)(second >> 32), NEW);
+        break;
     case RECORD_MAP:
-        emit(drain, out, queue, GCT_MAP, 0, address, word >> 48 | second >> 32 << 16, (uint32_t)second, 0);
+        emit(drain, out, queue, GCT_MAP, 0, address, size, (uint32_t)second, 0);
         break;
     case RECORD_UNMAP:
         emit(drain, out, queue, GCT_UNMAP, 0, address, second, 0, 0);
@@ -399,13 +452,18 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
         if (meta == META_LOST) {
             emit(drain, out, queue, GCT_LOST, 0, 0, argument, 0, 0);
             drain->counters[LOST_EVENTS] += argument;
-        } else if (!pass_on(drain, out, queue, meta, argument, at + 8, bytes - 8)) return STOP_ALL;
+        } else if (meta == META_COLLECTION_START || meta == META_COLLECTION_END) {
+            int ends = meta == META_COLLECTION_END;
+            drain->counters[COLLECTIONS] += !ends;
+            emit(drain, out, queue, ends ? GCT_COLLECTION_END : GCT_COLLECTION_START, argument >= 2 ? 5 : 4, 0, (drain->time - drain->started) / 1000000, 0, 0);
+            out->length[out->count - 1] = (int32_t)drain->counters[COLLECTIONS];
+        } else if (!pass_on(drain, out, queue, meta, argument, at + 8, bytes - 8)) return NO_ROOM;
         if (meta == META_THREAD_END) queue->ended = 1;
         break;
     }
     default: break;
     }
-    queue->begin += bytes, drain->pending -= bytes;
+    queue->begin += bytes, queue->taken += bytes, drain->pending -= bytes;
     return GO_ON;
 }
 
@@ -413,7 +471,7 @@ static void forget_ended(struct drain *drain) {
     size_t kept = 0;
     for (size_t index = 0; index < drain->queue_count; index++) {
         struct queue *queue = drain->queues[index];
-        if (queue->ended && queue->begin == queue->end && !queue->blocked) free(queue->bytes), free(queue);
+        if (queue->ended && queue->begin == queue->end) free(queue->bytes), free(queue);
         else drain->queues[kept++] = queue;
     }
     drain->queue_count = kept;
@@ -422,18 +480,19 @@ static void forget_ended(struct drain *drain) {
 /* Append columns of what was copied to rows that are there; `last`: nothing follows. `state`: rows that are there; the stamp of the last event; its
  * number of definitions' bytes. Returns 1 if it stopped for want of room, so that it has to be called again, else 0. */
 GCSPY_LOOP int64_t drain_merge(
-    int64_t handle, struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct u8s meta,
+    int64_t handle, struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct i32s length, struct u8s meta,
     struct i64s state, struct i64s counters, int64_t last) {
     struct drain *drain = (struct drain *)(intptr_t)handle;
-    struct columns out = {kind.at, detail.at, address.at, size.at, site.at, type.at, thread.at, state.at[0], kind.length, meta.at, 0, (size_t)meta.length};
+    struct columns out = {kind.at, detail.at, address.at, size.at, site.at, type.at, thread.at, length.at, state.at[0], kind.length, meta.at, 0, (size_t)meta.length};
     int64_t again = 0;
     uint64_t horizon = last ? ~0ull : drain->horizon;
-    for (;;) {
+    enum ran ran = GO_ON;
+    while (ran == GO_ON) {
+        /* The queue with the earliest event, and how far it may go before another one has an earlier. */
         struct queue *first = NULL;
         uint64_t until = horizon;
         for (size_t index = 0; index < drain->queue_count; index++) {
             struct queue *queue = drain->queues[index];
-            if (queue->begin == queue->end || queue->blocked || queue->starved) continue;
             read_stamps(drain, queue);
             if (queue->begin == queue->end || queue->time > horizon) continue;
             if (first == NULL || queue->time < first->time) {
@@ -441,32 +500,15 @@ GCSPY_LOOP int64_t drain_merge(
                 first = queue;
             } else if (queue->time < until) until = queue->time;
         }
-        if (first == NULL) {
-            /* Only events that wait for others: the oldest goes on when the others had time to come. */
-            struct queue *oldest = NULL;
-            for (size_t index = 0; index < drain->queue_count && drain->blocked; index++) {
-                struct queue *queue = drain->queues[index];
-                if (queue->blocked && (last || drain->round - queue->blocked_round >= PATIENCE) && (oldest == NULL || queue->time < oldest->time)) oldest = queue;
-            }
-            if (oldest == NULL) break;
-            oldest->blocked = 0, oldest->forced = 1;
-            drain->blocked--, drain->counters[UNORDERED]++;
-            continue;
-        }
-        enum ran ran = GO_ON;
+        if (first == NULL) break;
         while (ran == GO_ON && first->begin < first->end) {
             if ((word_at(first->bytes + first->begin) & 7) == RECORD_STAMP) {
                 read_stamps(drain, first);
                 if (first->time > until) break;
-                continue;
-            }
-            ran = run_one(drain, &out, first, (int)last);
-        }
-        if (ran == STOP_ALL) {
-            again = 1;
-            break;
+            } else ran = run_one(drain, &out, first, (int)last);
         }
     }
+    again = ran == NO_ROOM;
     forget_ended(drain);
     drain->counters[PENDING_BYTES] = (int64_t)drain->pending, drain->counters[META_BYTES] = (int64_t)out.meta_used;
     for (int64_t index = 0; index < COUNTERS && index < counters.length; index++) counters.at[index] = drain->counters[index];
@@ -481,17 +523,19 @@ GCSPY_LOOP int64_t drain_payload(int64_t rows) { return (int64_t)gct_payload_byt
 
 /* Encode rows as a payload of EVENTS. `facts` gets the number of events, and the thread that has them all, -1: several. Returns the bytes. */
 GCSPY_LOOP int64_t drain_encode(
-    struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, int64_t rows, struct u8s work,
-    struct u8s payload, struct i64s facts) {
+    struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct i32s length, int64_t rows, struct u8s work,
+    struct u8s payload, struct i64s facts, int64_t least, int64_t overhead) {
     struct gct_events events = {.count = rows, .kind = kind.at, .detail = detail.at, .address = address.at, .size = size.at, .type = type.at, .site = site.at};
     uint64_t low = 0;
     int several = 0;
     for (int64_t row = 0; row < rows; row++) {
         if (kind.at[row] == GCT_ALLOCATE || kind.at[row] == GCT_FREE) low |= (uint64_t)address.at[row];
         several |= thread.at[row] != thread.at[0];
+        if (kind.at[row] == GCT_COLLECTION_START) events.length = length.at;
+        if (kind.at[row] == GCT_COLLECTION_END) events.length = length.at;
     }
     if (several) events.thread = thread.at;
-    struct gct_manner manner = {.shift = low & 15 ? 3 : 4, .least = low & 15 ? 8 : 24, .overhead = low & 15 ? 0 : 8, .predict = (low & 7) == 0, .compressed = 1};
+    struct gct_manner manner = {.shift = low & 15 ? 3 : 4, .least = low & 15 ? 8 : (int)least, .overhead = low & 15 ? 0 : (int)overhead, .predict = (low & 7) == 0, .compressed = 1};
     if (low & 7) manner.shift = 0;
     struct gct_room room;
     gct_room_init(&room, work.at, rows);

@@ -68,12 +68,6 @@ static void lock(atomic_flag *flag) {
 
 static void unlock(atomic_flag *flag) { atomic_flag_clear_explicit(flag, memory_order_release); }
 
-uint64_t now_nanos(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
-
 void *writer_pages(size_t bytes) {
     void *found = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return found == MAP_FAILED ? NULL : found;
@@ -125,7 +119,7 @@ static struct block *take_unused(void) {
 
 /* Wait for a block as long as somebody reads. */
 static struct block *wait_for_block(void) {
-    uint64_t begin = now_nanos();
+    uint64_t begin = monotonic_nanos();
     uint32_t tick = atomic_load(&segment->tick);
     uint64_t seen = begin;
     struct block *block;
@@ -135,14 +129,14 @@ static struct block *wait_for_block(void) {
         if (block || atomic_load(&segment->wanted) == WANTED_OFF) break;
         struct timespec pause = {0, 2000000};
         syscall(SYS_futex, &segment->waiting, FUTEX_WAIT, waiting, &pause, NULL, 0);
-        uint64_t now = now_nanos();
+        uint64_t now = monotonic_nanos();
         if (atomic_load(&segment->tick) != tick) tick = atomic_load(&segment->tick), seen = now;
         if (now - seen > STALL_NANOS) {
             last_stalled_tick = tick, stalled = 1;
             break;
         }
     }
-    atomic_fetch_add(&segment->waited_nanos, now_nanos() - begin);
+    atomic_fetch_add(&segment->waited_nanos, monotonic_nanos() - begin);
     return block;
 }
 
@@ -198,9 +192,10 @@ void writer_make_room(struct thread *thread) {
 }
 
 void writer_stamp(struct thread *thread) {
-    thread->left = STAMP_EVENTS;
+    /* Of several threads each event has its time: by it they are put in order. */
+    thread->left = atomic_load_explicit(&segment->threads, memory_order_relaxed) > 1 ? 1 : STAMP_EVENTS;
     thread->tick = atomic_load_explicit(&segment->tick, memory_order_relaxed);
-    uint64_t word = now_nanos() << 3 | RECORD_STAMP;
+    uint64_t word = read_ticks((int)segment->ticks_are_nanos) << 3 | RECORD_STAMP;
     writer_put(thread, &word, 1);
 }
 
@@ -327,10 +322,11 @@ static struct thread *make_thread(void) {
     if (thread == NULL) {
         thread = writer_pages(sizeof *thread);
         if (thread == NULL) return NULL;
-        thread->random = (uint32_t)((uint64_t)thread >> 12) ^ (uint32_t)now_nanos();
+        thread->random = (uint32_t)((uint64_t)thread >> 12) ^ (uint32_t)monotonic_nanos();
     }
     thread->busy = 1;
     thread->number = atomic_fetch_add(&segment->threads, 1) + 1;
+    if (thread->number == 2) atomic_fetch_add(&segment->tick, 1); /* so that the first one writes its time now */
     thread->tid = (uint32_t)syscall(SYS_gettid);
     thread->generation = atomic_load(&code_generation);
     thread->caller = NULL, thread->freeing = NULL;
@@ -441,7 +437,7 @@ static int is_root(void) {
 static const char *open_segment(void) {
     struct timespec real;
     clock_gettime(CLOCK_REALTIME, &real);
-    uint64_t monotonic = now_nanos();
+    uint64_t monotonic = monotonic_nanos();
     snprintf(segment_path, sizeof segment_path, "%s/%d-%llu.segment", folder_path, (int)getpid(), (unsigned long long)monotonic);
     int file = open(segment_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return "the segment cannot be made";
@@ -462,7 +458,9 @@ static const char *open_segment(void) {
     owner = getpid();
     segment->pid = (uint32_t)owner;
     segment->parent = fork_parent ? (uint32_t)fork_parent : (uint32_t)getppid();
-    segment->started_monotonic = monotonic;
+    segment->ticks_are_nanos = !has_counter();
+    segment->started_ticks = read_ticks((int)segment->ticks_are_nanos);
+    segment->started_monotonic = monotonic_nanos();
     segment->started_real = (uint64_t)real.tv_sec * 1000000000ull + (uint64_t)real.tv_nsec;
     segment->flags = segment_flags;
     ssize_t length = readlink("/proc/self/exe", segment->program, sizeof segment->program - 1);

@@ -95,7 +95,6 @@ uint32_t writer_site(struct thread *thread, uint64_t key, const uint64_t *pcs, u
 /* The same for a site that is defined by who calls: 0 if it is known, else a number to define. */
 uint32_t writer_new_site(uint64_t key, uint32_t *number);
 uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key);
-uint64_t now_nanos(void);
 /* Memory that no hook sees; NULL: there is none. */
 void *writer_pages(size_t bytes);
 void modules_define(struct thread *thread, uint64_t pc);
@@ -158,7 +157,7 @@ static inline void writer_end(struct thread *thread) {
 static inline void writer_allocation(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size, uint32_t site) {
     uint64_t words[2] = {
         (address & 0xfffffffffff8ull) | kind | size << 48,
-        site | size >> 16 << 32,
+        site | (size >> 16 & 0xfffffff) << 32,
     };
     writer_put(thread, words, 2);
 }
