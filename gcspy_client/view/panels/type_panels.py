@@ -266,14 +266,14 @@ class TypePanels(Part):
                 )
         then, called = self._then(space.space.id)
         if now is None or then is None:
-            self.growth.say(
+            self._say_growth(
                 "Types were not gathered at this event."
                 if now is None
                 else "Types were not gathered at A: set another event as A."
             )
             return
         if then.sequence >= now.sequence:
-            self.growth.say(
+            self._say_growth(
                 Lines(
                     "This event is not later than the earlier one.",
                     "Go to a later event, or set an earlier one as A (key A).",
@@ -282,11 +282,20 @@ class TypePanels(Part):
             return
         rows = growth(then, now, space, self.log.samples)
         if not rows:
-            self.growth.say(f"No type changed {called}.")
+            self._say_growth(f"No type changed {called}.")
             return
         took = duration(now.time_nanos - then.time_nanos)
         title = f"{space.space.name}: what grew {called}"
         self.growth.tell(rows, measures_of(space), title, took + age)
+
+    def _say_growth(self, why_nothing: str) -> None:
+        """Say why there are no rows; while types are asked for, when they come."""
+        before = self._level_before
+        if before is not None:
+            why_nothing = (
+                f"Looking: types come with the next event; then the level is {before.value} again."
+            )
+        self.growth.say(why_nothing)
 
     def _level(self) -> Setting | None:
         """The level of the session; None: it has none, or this client may not choose it."""
@@ -306,9 +315,7 @@ class TypePanels(Part):
         if level is not None:
             self._level_before = level
             self._desk.link.send(SetSetting(id=level.id, value=_TYPES_LEVEL))
-            self.growth.say(
-                f"Looking: types come with the next event; then the level is {level.value} again."
-            )
+            self._say_growth("")
 
     def _lower_level(self) -> None:
         """Types that were asked for have come: put the level back, unless another one was chosen meanwhile."""
