@@ -56,6 +56,7 @@ BENCHMARKS = {
     "running_malloc": "benchmarks.native.running_malloc",
     "simulator": "benchmarks.objects.simulator",
     "traces": "benchmarks.objects.traces",
+    "trace_format": "benchmarks.objects.trace_format",
     "rebuilt_heap": "benchmarks.objects.rebuilt_heap",
     "trace_session": "benchmarks.objects.trace_session",
 }

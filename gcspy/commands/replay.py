@@ -169,8 +169,9 @@ def command(
     playback, or follows another viewer. Damaged parts are skipped and reported. LESSON is a name
     from `gcspy demo --list`; its recording comes with GCspy.
 
-    FILE may also be an object trace of a Java VM (AntTracks): a folder with its files, its trace
-    file, or a .tar.xz of them. The heap is rebuilt, and every object in it can be queried.
+    FILE may also be an object trace: a .gctrace (`gcspy trace`), which may still be written, or a
+    trace of a Java VM (AntTracks): a folder with its files, its trace file, or a .tar.xz of them.
+    The heap is rebuilt, and every object in it can be queried.
     """
     if interval_millis is not None and pace not in (None, "fixed"):
         raise click.UsageError("--interval needs --pace fixed")

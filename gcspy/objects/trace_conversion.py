@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gcspy_protocol.errors import CommandError
+from gcspy_protocol.errors import CommandError, GCspyError
 
 from gcspy.recorder.in_process_recorder import record_server
 
@@ -168,8 +170,7 @@ def _dated(path: Path, session: TracedSession) -> int:
                 key=lambda one: one.stat().st_size,
                 default=path,
             )
-        last = session.heap.collections[-1].end_millis if len(session.heap.collections) else 0
-        return path.stat().st_mtime_ns - last * 1_000_000
+        return path.stat().st_mtime_ns - session.length_nanos
     return 0
 
 
@@ -186,6 +187,93 @@ class TracedRecording:
     path: Path
     query_service: TraceQueryService
     notes: tuple[str, ...]
+
+
+_SHOWN_AT_ONCE_BYTES = 8 << 20
+"""Traces of ours that are larger are shown while they are read."""
+_LOOK_SECS = 0.25
+_LATELY_SECS = 30.0
+"""A trace without an END is taken for one that is still written if it was written to since."""
+_EVENTS = 256
+_LEAST_EVENTS = 1 << 16
+
+
+def shown_while_read(path: Path) -> bool:
+    """Whether a trace is to be shown while it is read: it is large, or still written, and only frees end lives in it."""
+    from gcspy_objects.gctrace.reader import GCspyTrace
+    from gcspy_objects.trace import is_gctrace
+
+    if not is_gctrace(path):
+        return False
+    with GCspyTrace(path, growing=True) as trace:
+        if trace.header.get("deaths") != "told" or trace.header.get("moves", "none") != "none":
+            return False
+        return trace.size_bytes > _SHOWN_AT_ONCE_BYTES or _is_written(path, ended=trace.ended)
+
+
+def _is_written(path: Path, *, ended: bool) -> bool:
+    files = list(path.iterdir()) if path.is_dir() else [path]
+    return not ended and time.time() - max(one.stat().st_mtime for one in files) < _LATELY_SECS
+
+
+@contextmanager
+def recording_in_thread(path: Path, options: TracedOptions, file: Path) -> Iterator[TracedSession]:
+    """A session of a trace of ours that a thread records into a file while the block runs: as fast as it is read, and then as it grows.
+
+    Raises:
+        TraceError: The trace cannot be read.
+    """
+    from gcspy_drivers.traced import GrowingSession
+    from gcspy_objects.gctrace.reader import GCspyTrace
+    from gcspy_objects.heap import RebuiltHeap
+    from gcspy_replay.file import FileStore
+
+    stop, begun = threading.Event(), threading.Event()
+    failures: list[GCspyError] = []
+    with ExitStack() as stack:
+        trace = stack.enter_context(GCspyTrace(path, growing=True))
+        asked = stack.enter_context(GCspyTrace(path))
+        heap = stack.enter_context(RebuiltHeap(asked))
+        session = GrowingSession(trace, heap, options, refresh=asked.refresh)
+
+        def more() -> bool:
+            begun.set()
+            if trace.refresh():
+                return True
+            if stop.is_set() or not _is_written(path, ended=trace.ended):
+                return False
+            stop.wait(_LOOK_SECS)
+            return True
+
+        def progress(_done: int, _total: int) -> None:
+            begun.set()
+            if stop.is_set():
+                raise CommandError("stopped")
+
+        def record() -> None:
+            events = max(trace.stored_events // _EVENTS, _LEAST_EVENTS)
+            try:
+                record_server(
+                    session.server,
+                    lambda: session.grow(events, more=more, on_progress=progress),
+                    FileStore(file),
+                    wall_offset_nanos=session.wall_offset_nanos or _dated(path, session),
+                )
+            except GCspyError as error:
+                failures.append(error)
+            finally:
+                begun.set()
+
+        thread = threading.Thread(target=record, name="gcspy trace")
+        thread.start()
+        try:
+            begun.wait()
+            if failures:
+                raise failures[0]
+            yield session
+        finally:
+            stop.set()
+            thread.join()
 
 
 @contextmanager
@@ -206,11 +294,14 @@ def traced_recording(
     from gcspy_server.api import HeapQuestion, HeapQuestionKind
 
     with ExitStack() as stack:
-        heap = stack.enter_context(opened_heap(path, progress))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gcspy-trace-"))
         file = Path(folder) / f"{path.name.split('.')[0] or 'trace'}.gcspy"
-        session = TracedSession(heap, options)
-        record_trace(session, FileStore(file), progress, path=path)
+        session: TracedSession
+        if shown_while_read(path):
+            session = stack.enter_context(recording_in_thread(path, options, file))
+        else:
+            session = TracedSession(stack.enter_context(opened_heap(path, progress)), options)
+            record_trace(session, FileStore(file), progress, path=path)
         query_service = TraceQueries(session)
         stack.callback(query_service.close)
 

@@ -84,6 +84,9 @@ class TracedHeapSpace:
         types: Of the trace.
         tile_bytes: Bytes of a tile.
         details: Kinds of questions that it supports.
+
+    Attributes:
+        types: Of the trace; replaced when there are more.
     """
 
     def __init__(
@@ -96,7 +99,7 @@ class TracedHeapSpace:
         tile_bytes: int,
         details: tuple[str, ...],
     ) -> None:
-        self.kind, self._types, self._tile_bytes = kind, types, tile_bytes
+        self.kind, self.types, self._tile_bytes = kind, types, tile_bytes
         self._spaces = self._mine(spaces)
         self.space = server.add_space(
             TITLES[kind],
@@ -246,7 +249,7 @@ class TracedHeapSpace:
     def _count_kinds(
         self, ours: _Rows, types: NDArray[np.int32], length: NDArray[np.int32]
     ) -> None:
-        array = np.asarray(self._types.kind)[types] == TypeKind.ARRAY
+        array = np.asarray(self.types.kind)[types] == TypeKind.ARRAY
         for stream, which in (
             (self.objects, None),
             (self.instances, ~array),

@@ -80,16 +80,19 @@ class NameSpace:
         found: I64 = known[np.minimum(rows, len(self._tile))]
         return found
 
-    def gather(self, heap: HeapSnapshot, rows: NDArray[np.int32], since: int) -> None:
+    def gather(
+        self, heap: HeapSnapshot, rows: NDArray[np.int32], since: int, *, frees: bool = False
+    ) -> None:
         """Fill all streams.
 
         Args:
             heap: The objects.
             rows: (n,) row of each object: a type, a site or a thread.
             since: Event of the trace at the moment before.
+            frees: Objects may have been freed since then.
         """
         # Between two collections nothing is removed: then only new objects are counted.
-        goes_on = self._collections == heap.collections
+        goes_on = self._collections == heap.collections and not frees
         self._collections = heap.collections
         counted = ~heap.filler & (heap.birth >= since) if goes_on else ~heap.filler
         rows, size, new = rows[counted], heap.size[counted], heap.birth[counted] >= since

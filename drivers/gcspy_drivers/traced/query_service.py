@@ -88,6 +88,7 @@ class TraceQueryService:
         if not 1 <= number <= len(self._session.events):
             return None
         with self._lock:
+            self._session.prepare(number)
             if kind in KINDS_OF_ALL:
                 return self._whole.tell(kind, text, most)
             now = self._at(self._session.events[number - 1])
@@ -113,6 +114,7 @@ class TraceQueryService:
             return None
         event = self._session.events[number - 1]
         with self._lock:
+            self._session.prepare(number)
             if self._graph is None or self._graph[0] != event:
                 self._graph = event, graph_at(self._heap, event, self._at(event))
             return answer_of_graph(self._graph[1], self._heap.trace, question, self.number_after)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gcspy_objects.heap import RebuiltHeap
+from gcspy_objects.heap import RebuiltHeap, Spaces
 from gcspy_objects.records import SpaceKind
 
 from gcspy_drivers.kit.embedded_session import EmbeddedSession
@@ -59,12 +59,20 @@ class TracedSession(EmbeddedSession):
 
     def __init__(self, heap: RebuiltHeap, options: TracedOptions | None = None) -> None:
         options = options or TracedOptions()
-        self.heap, trace = heap, heap.trace
         end = heap.at(heap.events)
         spaces = [one.spaces_before for one in heap.collections] + [end.spaces]
         largest = max(spaces, key=lambda row: sum(one.end - one.start for one in row))
         self.tile_bytes = options.tile_of(sum(one.end - one.start for one in largest))
         self.clock_bytes = options.clock_of(end.allocated_bytes)
+        kinds = {one.kind for row in spaces for one in row}
+        self.heap, self._named = heap, heap.trace
+        self._set_up(largest, kinds, self._general_info(), self._facts(end.allocated_bytes))
+
+    def _set_up(
+        self, largest: Spaces, kinds: set[int], general_info: str, facts: dict[str, str]
+    ) -> None:
+        """Make the server and its spaces."""
+        trace = self._named
         self.events: list[int] = []
         self._now = 0
         self._moment: TraceState | None = None
@@ -77,11 +85,10 @@ class TracedSession(EmbeddedSession):
             ),
             mode=Mode.PLAYBACK,  # nothing runs any more
             pause_acts_on=PauseActsOn.PLAYBACK,
-            general_info=self._general_info(),
-            target=self._facts(end.allocated_bytes),
+            general_info=general_info,
+            target=facts,
             time_nanos=lambda: self._now,
         )
-        kinds = {one.kind for row in spaces for one in row}
         self._heaps = [
             TracedHeapSpace(
                 self.server,
@@ -94,7 +101,9 @@ class TracedSession(EmbeddedSession):
             for kind in sorted(kinds & {int(one) for one in SpaceKind})
         ]
         self._types = self._add_names("Types", "Type", lambda row: str(trace.types.names[row]))
-        self._sites = self._add_names("Allocation sites", "Site", trace.sites.name)
+        self._sites = self._add_names(
+            "Allocation sites", "Site", lambda row: str(trace.sites.name(row))
+        )
         self._threads = self._add_names("Threads", "Thread", trace.threads.name)
         self.names = {one.space.name: one for one in (self._types, self._sites, self._threads)}
         for heap_space in self._heaps:
@@ -124,6 +133,12 @@ class TracedSession(EmbeddedSession):
         return int(said) if said.isascii() and said.isdigit() and len(said) < 20 else 0
 
     @property
+    def length_nanos(self) -> int:
+        """How long the trace takes, as far as it says so, nanoseconds."""
+        collections = self.heap.collections
+        return collections[-1].end_millis * 1_000_000 if len(collections) else 0
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes on the accuracy of the heap, one line each."""
         ended, findings = self.heap.ended, self.heap.findings
@@ -144,6 +159,9 @@ class TracedSession(EmbeddedSession):
             "tile": f"{self.tile_bytes:,} bytes",
             "clock": f"{self.clock_bytes:,} allocated bytes",
         }
+
+    def prepare(self, number: int) -> None:
+        """Have the rebuilt heap reach event `number` of the session, from 1, before questions about it."""
 
     def run(self, on_progress: Callable[[int, int], None] | None = None) -> None:
         """Go through the trace from beginning to end.
@@ -183,7 +201,7 @@ class TracedSession(EmbeddedSession):
             (self._sites, heap.site),
             (self._threads, heap.thread),
         ):
-            named.gather(heap, rows, since)
+            named.gather(heap, rows, since, frees=moment.frees)
         for space in self._heaps:
             space.gather(moment, since)
 

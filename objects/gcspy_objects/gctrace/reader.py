@@ -125,6 +125,11 @@ class GCspyTrace:
         """Whether its writer ended it: nothing is added any more."""
         return self._parts[-1].ended is not None
 
+    @property
+    def stored_events(self) -> int:
+        """Events in the blocks that were found so far."""
+        return sum(block.events for part in self._parts for block in part.blocks)
+
     def refresh(self) -> bool:
         """Look for what was written since; returns whether there is more."""
         return self._scan()

@@ -3,11 +3,14 @@
 Some hundred thousand records are taken at once. Allocations and frees of one address alternate; so sorting both by address and event
 says which free ends which life, without a loop.
 
-Knows records and tables; `mutator` has put the new objects into the tables before.
+Objects that are freed by the same records are never put into the tables.
+
+Knows records and tables; does not know the phases of a heap.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -16,16 +19,33 @@ from numpy.typing import NDArray
 
 from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.findings import Rule
+from gcspy_objects.heap.mutator import new_objects, rows_of_size
 from gcspy_objects.heap.table import Table, program
-from gcspy_objects.heap.views import COLUMNS, Columns, TraceCollection
+from gcspy_objects.heap.views import COLUMNS, Columns, ObjectFlag, TraceCollection
 from gcspy_objects.records import CollectionKind, RecordBatch, RecordKind
 
-__all__ = ["TOLD_KINDS", "FreedObjects", "OpenTold", "ToldPart", "take_frees"]
+__all__ = ["TOLD_KINDS", "FreedObjects", "OpenTold", "take_frees"]
 
 Longs = NDArray[np.int64]
 
 TOLD_KINDS: Final = (CollectionKind.MINOR_TOLD, CollectionKind.FULL_TOLD)
 """Collections in which only a FREE ends a life."""
+
+_NOBODY: Final = int(np.iinfo(np.int64).max)
+_NOT_HERE: Final = np.isin(
+    np.arange(256),
+    (
+        RecordKind.ALLOCATE_NEXT,
+        RecordKind.BUFFER,
+        RecordKind.GC_BUFFER,
+        RecordKind.MOVE,
+        RecordKind.MOVE_NEXT,
+        RecordKind.MOVE_RUN,
+        RecordKind.KEEP,
+        RecordKind.SNAPSHOT_MOVE,
+        RecordKind.SNAPSHOT_KEEP,
+    ),
+)
 
 
 class FreedObjects(NamedTuple):
@@ -70,7 +90,7 @@ class OpenTold:
 
 
 class ToldPart(NamedTuple):
-    """The state before some records, which is needed after they were taken.
+    """The heap before some records.
 
     Attributes:
         young: Rows of the young table.
@@ -126,16 +146,21 @@ class _Changes(NamedTuple):
 
 
 def take_frees(
-    state: HeapContent, batch: RecordBatch, low: int, high: int, part: ToldPart
+    state: HeapContent, batch: RecordBatch, low: int, high: int
 ) -> list[TraceCollection]:
-    """End the lives that records `low` to `high` of a batch free, whose allocations are in the tables already; return the collections that ended."""
-    news = _news(state, part)
-    freed = _match(state, batch, low, high, part, news)
-    lost = _drop_covered(state)
-    told = _collections(state, batch, low, high, part, news, freed)
-    observer = state.observer
-    if observer is not None and len(freed.event):
-        observer.freed(state, freed)
+    """Take records `low` to `high` of a batch, which allocate, free, and start and end collections whose deaths are told; return those that ended."""
+    _check_kinds(state, batch, low, high)
+    part = ToldPart.of(state)
+    news = _news(state, batch, low, high)
+    victim, event = _match(state, batch, low, high, part, news)
+    sums = np.concatenate(([0], np.cumsum(np.where(program(news.flags), news.size, 0))))
+    clock = part.allocated + sums[np.searchsorted(news.birth, event)]
+    sizes, flags = _sizes_and_flags(state, part, news, victim)
+    ended, after = _collections(state, batch, low, high, part, news, _Ends(event, sizes, flags))
+    if state.observer is not None and len(victim):
+        columns = _columns_of(state, batch, part, news, victim)
+        state.observer.freed(state, FreedObjects(columns, event, clock, after))
+    lost = _replace(state, batch, part, news, victim)
     if lost and state.checking:
         state.found(
             Rule.TWICE,
@@ -144,46 +169,94 @@ def take_frees(
             f"{lost:,} that were not, before that event",
             lost,
         )
-    return told
+    return ended
 
 
-def _news(state: HeapContent, part: ToldPart) -> Columns:
-    """Return the birth, address, size and flags of the objects that are new, by event, and their rows: those of old ones are negative."""
-    found: dict[str, Longs] = {}
-    for name in ("birth", "address", "size", "flags"):
-        found[name] = np.concatenate((state.young[name][part.young :], state.old[name][part.old :]))
-    found["row"] = np.concatenate(
-        (np.arange(part.young, state.young.count), -1 - np.arange(part.old, state.old.count))
+class _News(NamedTuple):
+    """Objects that records allocate, n of them, by event.
+
+    Attributes:
+        row: (n,) of the record.
+        birth: (n,) number of the event.
+        address: (n,)
+        size: (n,)
+        flags: (n,) `views.ObjectFlag`.
+        clock: (n,) bytes that the program had allocated before.
+    """
+
+    row: Longs
+    birth: Longs
+    address: Longs
+    size: Longs
+    flags: NDArray[np.uint8]
+    clock: Longs
+
+
+class _Ends(NamedTuple):
+    """Objects that are freed, by event: (n,) each."""
+
+    event: Longs
+    size: Longs
+    flags: NDArray[np.uint8]
+
+
+def _check_kinds(state: HeapContent, batch: RecordBatch, low: int, high: int) -> None:
+    misplaced = np.flatnonzero(_NOT_HERE[batch.kind[low:high]])
+    if len(misplaced):
+        row = low + int(misplaced[0])
+        state.found(
+            Rule.PHASE,
+            batch.where(row),
+            "neither buffers of threads nor moves where objects are freed one by one",
+            RecordKind(batch.kind[row]).name,
+            len(misplaced),
+        )
+
+
+def _news(state: HeapContent, batch: RecordBatch, low: int, high: int) -> _News:
+    """Return what records allocate, and count it."""
+    rows = np.flatnonzero(batch.kind[low:high] == RecordKind.ALLOCATE) + low
+    rows = rows_of_size(state, batch, rows)
+    columns = new_objects(state, batch, rows, batch.address[rows])
+    return _News(
+        rows,
+        columns["birth"],
+        columns["address"],
+        columns["size"],
+        columns["flags"],
+        columns["birth_bytes"],
     )
-    if state.old.count > part.old:
-        order = np.argsort(found["birth"], kind="stable")
-        found = {name: column[order] for name, column in found.items()}
-    return found
 
 
 def _match(
-    state: HeapContent, batch: RecordBatch, low: int, high: int, part: ToldPart, news: Columns
-) -> FreedObjects:
-    """Find out which objects are freed, and take them from the tables."""
+    state: HeapContent, batch: RecordBatch, low: int, high: int, part: ToldPart, news: _News
+) -> tuple[Longs, Longs]:
+    """Return (f,) which objects are freed, and by which events.
+
+    An object is its row in `news`; one that was there before is -1 minus its row in the young table, or in the old one behind it.
+    """
     rows = np.flatnonzero(batch.kind[low:high] == RecordKind.FREE) + low
     event, address = rows + batch.place.event, batch.address[rows]
-    count = len(news["birth"])
+    count = len(news.birth)
     # Events of one address in their order: the sort is stable, and both parts are by event.
-    addresses = np.concatenate((news["address"], address))
-    events = np.concatenate((news["birth"], event))
-    by_event = np.argsort(events, kind="stable")
+    addresses = np.concatenate((news.address, address))
+    by_event = np.argsort(np.concatenate((news.birth, event)), kind="stable")
     order = by_event[np.argsort(addresses[by_event], kind="stable")]
     is_free = order >= count
     same = np.zeros(len(order), np.bool_)
     same[1:] = addresses[order[1:]] == addresses[order[:-1]]
     follows_new = same.copy()
     follows_new[1:] &= ~is_free[:-1]
-    victim = np.full(len(rows), np.iinfo(np.int64).max, np.int64)
+    victim = np.full(len(rows), _NOBODY, np.int64)
     hit = np.flatnonzero(is_free & follows_new)
-    victim[order[hit] - count] = news["row"][order[hit - 1]]
+    victim[order[hit] - count] = order[hit - 1]
     first = order[is_free & ~same] - count
-    _find_earlier(state, part, address, first, victim)
-    unknown = np.flatnonzero(victim == np.iinfo(np.int64).max)
+    for table, before, at in ((state.young, part.young, 0), (state.old, part.old, part.young)):
+        if before and len(first):
+            found = table.find(address[first])
+            victim[first[found >= 0]] = -1 - at - found[found >= 0]
+            first = first[found < 0]
+    unknown = np.flatnonzero(victim == _NOBODY)
     if len(unknown):
         row = int(rows[unknown[0]])
         state.found(
@@ -193,66 +266,91 @@ def _match(
             "none that begins there",
             len(unknown),
         )
-        known = victim != np.iinfo(np.int64).max
+        known = victim != _NOBODY
         victim, event = victim[known], event[known]
-    columns = _take(state, victim)
-    sizes = np.where(program(news["flags"]), news["size"], 0)
-    sums = np.concatenate(([0], np.cumsum(sizes)))
-    clock = part.allocated + sums[np.searchsorted(news["birth"], event)]
-    return FreedObjects(columns, event, clock, np.full(len(event), state.ended, np.int64))
+    return victim, event
 
 
-def _find_earlier(
-    state: HeapContent, part: ToldPart, address: Longs, first: Longs, victim: Longs
-) -> None:
-    """Set the victims of frees `first` that lie in the tables since before."""
-    for table, count, sign in ((state.young, part.young, 1), (state.old, part.old, -1)):
-        if not count or not len(first):
-            continue
-        known = table["address"][:count]
-        at = np.searchsorted(known, address[first])
-        at[at == count] = 0
-        found = known[at] == address[first]
-        victim[first[found]] = at[found] if sign > 0 else -1 - at[found]
-        first = first[~found]
+def _sizes_and_flags(
+    state: HeapContent, part: ToldPart, news: _News, victim: Longs
+) -> tuple[Longs, NDArray[np.uint8]]:
+    sizes, flags = np.empty(len(victim), np.int64), np.empty(len(victim), np.uint8)
+    fresh = victim >= 0
+    sizes[fresh], flags[fresh] = news.size[victim[fresh]], news.flags[victim[fresh]]
+    for table, mine, rows in _earlier(state, part, victim):
+        sizes[mine], flags[mine] = table["size"][rows], table["flags"][rows]
+    return sizes, flags
 
 
-def _take(state: HeapContent, victim: Longs) -> Columns:
-    """Take objects from the tables, and sort what is left."""
-    old = victim < 0
-    columns = {name: np.empty(len(victim), dtype) for name, dtype in COLUMNS.items()}
-    for table, mine, rows in (
-        (state.young, ~old, victim[~old]),
-        (state.old, old, -1 - victim[old]),
+def _earlier(
+    state: HeapContent, part: ToldPart, victim: Longs
+) -> Iterator[tuple[Table, Longs, Longs]]:
+    """Yield for each table which of the victims lie in it, and their rows."""
+    before = -1 - victim
+    for table, mine, at in (
+        (state.young, np.flatnonzero((before >= 0) & (before < part.young)), 0),
+        (state.old, np.flatnonzero(before >= part.young), part.young),
     ):
+        if len(mine):
+            yield table, mine, before[mine] - at
+
+
+def _columns_of(
+    state: HeapContent, batch: RecordBatch, part: ToldPart, news: _News, victim: Longs
+) -> Columns:
+    """Return all columns of victims."""
+    columns = {name: np.zeros(len(victim), dtype) for name, dtype in COLUMNS.items()}
+    fresh = np.flatnonzero(victim >= 0)
+    for name, column in _fresh_columns(batch, news, victim[fresh]).items():
+        columns[name][fresh] = column
+    for table, mine, rows in _earlier(state, part, victim):
         for name, column in table.take(rows).items():
             columns[name][mine] = column
-        _keep_others(table, rows)
     return columns
 
 
-def _keep_others(table: Table, gone: Longs) -> None:
-    if not len(gone):
-        table.sort()
-        return
-    kept = np.ones(table.count, np.bool_)
-    kept[gone] = False
-    rows = np.flatnonzero(kept)
-    order = rows[np.argsort(table["address"][rows], kind="stable")]
-    table.replace({name: table[name][order] for name in COLUMNS})
+def _fresh_columns(batch: RecordBatch, news: _News, which: Longs) -> Columns:
+    rows = news.row[which]
+    return {
+        "address": news.address[which],
+        "size": news.size[which],
+        "birth": news.birth[which],
+        "birth_bytes": news.clock[which],
+        "type": batch.type[rows],
+        "site": batch.site[rows],
+        "thread": batch.thread[rows],
+        "length": batch.length[rows],
+        "flags": news.flags[which],
+    }
 
 
-def _drop_covered(state: HeapContent) -> int:
-    """Leave out objects at whose address another was allocated later; return how many there were."""
-    lost = 0
-    for table in (state.young, state.old):
-        address = table["address"]
-        covered = np.flatnonzero(address[1:] == address[:-1])
-        if len(covered):
-            lost += len(covered)
-            kept = np.ones(table.count, np.bool_)
+def _replace(
+    state: HeapContent, batch: RecordBatch, part: ToldPart, news: _News, victim: Longs
+) -> int:
+    """Take victims from the tables, and add the new objects that were not freed; return how many lie at the address of a later one."""
+    lives = np.ones(len(news.row), np.bool_)
+    lives[victim[victim >= 0]] = False
+    fresh = np.flatnonzero(lives)
+    # Of several at one address the last one counts.
+    order = fresh[np.argsort(news.address[fresh], kind="stable")]
+    last = np.ones(len(order), np.bool_)
+    last[:-1] = news.address[order[1:]] != news.address[order[:-1]]
+    lost = len(order) - int(np.count_nonzero(last))
+    order = order[last]
+    gone = {id(table): rows for table, _, rows in _earlier(state, part, victim)}
+    old = (news.flags[order] & ObjectFlag.BORN_OLD) != 0
+    for table, which in ((state.young, order[~old]), (state.old, order[old])):
+        kept = np.ones(table.count, np.bool_)
+        kept[gone.get(id(table), np.zeros(0, np.int64))] = False
+        if len(which):
+            covered = table.find(news.address[which])
+            covered = covered[covered >= 0]
+            lost += int(np.count_nonzero(kept[covered]))
             kept[covered] = False
+        if not kept.all():
             table.replace(table.take(kept))
+        table.append(_fresh_columns(batch, news, which))
+        table.sort()
     return lost
 
 
@@ -262,10 +360,11 @@ def _collections(
     low: int,
     high: int,
     part: ToldPart,
-    news: Columns,
-    freed: FreedObjects,
-) -> list[TraceCollection]:
-    """Note the collections that start and end in some records, and return those that ended."""
+    news: _News,
+    freed: _Ends,
+) -> tuple[list[TraceCollection], Longs]:
+    """Note the collections that start and end in some records; return those that ended, and how many had when each object was freed."""
+    after = np.full(len(freed.event), state.ended, np.int64)
     kinds = batch.kind[low:high]
     rows = (
         np.flatnonzero(
@@ -274,15 +373,15 @@ def _collections(
         + low
     )
     if not len(rows):
-        return []
-    own, mine = program(news["flags"]), program(freed.columns["flags"])
-    births, sizes = news["birth"][own], news["size"][own]
+        return [], after
+    own, mine = program(news.flags), program(freed.flags)
+    births, sizes = news.birth[own], news.size[own]
     event = np.concatenate((births, freed.event[mine]))
     order = np.argsort(event, kind="stable")
     signs = np.concatenate(
         (np.ones(len(births), np.int64), np.full(int(np.count_nonzero(mine)), -1, np.int64))
     )
-    amount = np.concatenate((sizes, freed.columns["size"][mine])) * signs
+    amount = np.concatenate((sizes, freed.size[mine])) * signs
     changes = _Changes(event[order], signs[order], amount[order])
     sums = np.concatenate(([0], np.cumsum(sizes)))
     ended: list[TraceCollection] = []
@@ -318,8 +417,8 @@ def _collections(
             died = changes.died(one.event, here)
             ended.append(_ended(state, batch, row, one, died))
     if ends:
-        freed.collections[:] += np.searchsorted(ends, freed.event)
-    return ended
+        after += np.searchsorted(ends, freed.event)
+    return ended, after
 
 
 def _ended(

@@ -48,10 +48,8 @@ _ONLY_IN_COLLECTIONS: Final = np.isin(
 )
 
 
-def allocate(
-    state: HeapContent, batch: RecordBatch, low: int, high: int, *, check: bool = True
-) -> None:
-    """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space; `check`: the heap has room for them."""
+def allocate(state: HeapContent, batch: RecordBatch, low: int, high: int) -> None:
+    """Take records `low` to `high` of a batch, none of which begins or ends a collection or redefines a space."""
     buffers = np.flatnonzero(batch.kind[low:high] == RecordKind.BUFFER) + low
     buffers = buffers[(batch.size[buffers] > 0) & (batch.size[buffers] <= MOST_BYTES)]
     if len(buffers):
@@ -63,8 +61,7 @@ def allocate(
         low = _by_machine(state, batch, low, high)
     if low < high:
         _by_numpy(state, batch, low, high)
-    if check:
-        check_capacity(state, batch, high - 1, state.young.bytes + state.old.bytes)
+    check_capacity(state, batch, high - 1, state.young.bytes + state.old.bytes)
 
 
 def _by_machine(state: HeapContent, batch: RecordBatch, low: int, high: int) -> int:

@@ -157,9 +157,7 @@ class HeapState(HeapContent):
         if self.collection is not None:
             self.collection.take(batch, low, high)
         elif _IS_TOLD[batch.kind[low:high]].any():
-            part = frees.ToldPart.of(self)
-            mutator.allocate(self, batch, low, high, check=False)
-            ended = frees.take_frees(self, batch, low, high, part)
+            ended = frees.take_frees(self, batch, low, high)
             mutator.check_capacity(self, batch, high - 1, self.young.bytes + self.old.bytes)
             return ended
         else:
