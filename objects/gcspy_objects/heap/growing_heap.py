@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gcspy_objects.heap.findings import Findings
-from gcspy_objects.heap.spaces import SpaceTable
+from gcspy_objects.heap.spaces import SpaceTable, TouchedMemory
 from gcspy_objects.heap.state import HeapState
-from gcspy_objects.heap.touched_memory import TouchedMemory
 from gcspy_objects.heap.views import HeapSnapshot
 from gcspy_objects.records import ReadPosition, RecordBatch
 from gcspy_objects.trace import Trace

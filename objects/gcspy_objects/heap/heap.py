@@ -23,8 +23,8 @@ from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
 from gcspy_objects.heap.frees import TOLD_KINDS
 from gcspy_objects.heap.mutator import tell_fillers
 from gcspy_objects.heap.observers import DeathRecorder, Tracker, Transitions
+from gcspy_objects.heap.spaces import TouchedMemory
 from gcspy_objects.heap.state import HeapState
-from gcspy_objects.heap.touched_memory import TouchedMemory
 from gcspy_objects.heap.views import (
     CollectionStep,
     HeapSnapshot,
