@@ -33,6 +33,7 @@ BENCHMARKS = {
     "hold": "benchmarks.cpython.hold",
     "viewers": "benchmarks.server.viewers",
     "classroom": "benchmarks.server.classroom",
+    "pages": "benchmarks.window.pages",
     "flood": "benchmarks.server.flood",
     "paint": "benchmarks.window.paint",
     "start": "benchmarks.window.start",

@@ -20,7 +20,7 @@ import secrets
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from http import HTTPStatus
@@ -266,7 +266,7 @@ class WebGateway:
         return False
 
 
-async def _say(page: ServerConnection, words: dict[str, str | bool]) -> None:
+async def _say(page: ServerConnection, words: Mapping[str, str | bool]) -> None:
     """Send something that is not the session's; a page that is gone misses it."""
     with suppress(*_GONE):
         await page.send(json.dumps(words))

@@ -91,6 +91,19 @@ class HistoryGraph {
       canvas.width = width;
       canvas.height = height;
     }
+    const key = [this.turn, this.columns.size, store.length, store.dropped, limit, width, height].join(), { image } = this;
+    if (!image || this.drawnKey !== key || this.drawnPalette !== palette) {
+      this.image = this.picture(palette, limit, width, height);
+      this.drawnKey = key;
+      this.drawnPalette = palette;
+    }
+    context.putImageData(this.image, 0, 0);
+    drawPlace(context, width, height, store, shown, limit, words, inks, scale);
+  }
+
+  // All lines, of which only the place of the shown event changes from one event to the next.
+  picture(palette, limit, width, height) {
+    const { context, store } = this;
     const image = context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer);
     const codes = new Uint8Array(width * height);
     const { height: tall, lineOf } = this.lines();
@@ -109,8 +122,7 @@ class HistoryGraph {
       }
     }
     for (let at = 0; at < codes.length; at++) pixels[at] = palette.pixels[codes[at]];
-    context.putImageData(image, 0, 0);
-    drawPlace(context, width, height, store, shown, limit, words, inks, scale);
+    return image;
   }
 }
 

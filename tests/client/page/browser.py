@@ -191,9 +191,15 @@ class Chromium(Browser):
 
     def _begin(self) -> None:
         self._session = ""
-        found = self.command("Target.createTarget", url="about:blank")
+        self.select(self.tab())
+
+    def tab(self) -> str:
+        """Open a further page; `select` chooses the one that commands are for."""
+        self._session = ""
+        found = self.command("Target.createTarget", url="about:blank", newWindow=True)
         attached = self.command("Target.attachToTarget", targetId=found["targetId"], flatten=True)
-        self._session = attached["sessionId"]
+        session: str = attached["sessionId"]
+        self.select(session)
         for method in ("Page.enable", "Runtime.enable", "Network.enable", "Log.enable"):
             self.command(method)
         width, height = self._size
@@ -204,6 +210,11 @@ class Chromium(Browser):
             deviceScaleFactor=1,
             mobile=width < 700,
         )
+        return session
+
+    def select(self, tab: str) -> None:
+        """Choose the page that commands are for."""
+        self._session = tab
 
     def command(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Send a command to the page, or to the browser while there is no page."""

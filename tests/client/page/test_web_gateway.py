@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy_protocol.model import Role
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from gcspy.connection.link import connect as link_to
 from gcspy.hosts.web_gateway import WebGateway, proof_of
@@ -28,15 +30,19 @@ def lesson(tmp_path: Path) -> Iterator[ServedLesson]:
         yield served
 
 
-def opened(lesson: ServedLesson, *, origin: str | None = None, path: str = "/session") -> connect:
+@contextmanager
+def opened(
+    lesson: ServedLesson, *, origin: str | None = None, path: str = "/session"
+) -> Iterator[ClientConnection]:
     host, port = lesson.place
-    return connect(
+    with connect(
         f"ws://{host}:{port}{path}",
-        origin=origin or f"http://{host}:{port}",  # type: ignore[arg-type]
+        origin=Origin(origin or f"http://{host}:{port}"),
         compression=None,
         proxy=None,
         ping_interval=None,
-    )
+    ) as page:
+        yield page
 
 
 def prove(page: ClientConnection, token: str) -> dict[str, object]:
