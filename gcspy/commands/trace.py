@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gcspy.options import json_option
+from gcspy.output.quantities import Kept, kept_of
 
 __all__ = ["command"]
 
@@ -34,6 +35,18 @@ __all__ = ["command"]
     help="Trace its child processes, too, each into a file with .PID behind its name.",
 )
 @click.option(
+    "--keep-last",
+    type=kept_of,
+    metavar="TIME",
+    help="Keep only the most recent part, such as 90s, 10min or 2h, and what lived at its start. For endless runs.",
+)
+@click.option(
+    "--attach",
+    type=int,
+    metavar="PID",
+    help="Refused: to put code into a running process is not safe. Says what to do instead.",
+)
+@click.option(
     "--no-names",
     is_flag=True,
     help="Leave functions and lines of sites as addresses: naming takes time at the end.",
@@ -49,20 +62,22 @@ __all__ = ["command"]
     "--native", is_flag=True, help="Run PROGRAM as a native program, also if its name ends in .py."
 )
 @json_option
-@click.argument("program")
+@click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
     output: Path | None,
     force: bool,
     stacks: str,
     children: bool,
+    keep_last: Kept | None,
+    attach: int | None,
     no_names: bool,
     module: bool,
     code: bool,
     python: str,
     native: bool,
     as_json: bool,
-    program: str,
+    program: str | None,
     arguments: tuple[str, ...],
 ) -> int:
     """Run a program and write each allocation and each free to an object trace.
@@ -89,12 +104,29 @@ def command(
     from gcspy.tracer.trace_report import report_as_json, report_as_text
     from gcspy.tracer.traced_run import PythonProgram, TracedRun, TraceSettings
 
+    if attach is not None:
+        raise Unsupported(
+            f"process {attach} cannot be traced from now on: code would have to be put into it at a moment that it does not choose",
+            found="a running process",
+            known="programs that gcspy trace starts; gcspy attach, gcspy malloc and gcspy why look at running ones",
+        )
+    if program is None:
+        raise CommandError(
+            "give a program: gcspy trace -- PROGRAM ARGUMENTS, or gcspy trace SCRIPT"
+        )
     name = "code" if code else Path(program).name
     path = output or Path(f"{name}.gctrace")
     need_place(path, replace=force)
+    if keep_last is not None and keep_last.nanos is None:
+        raise CommandError("--keep-last needs a time, such as 90s, 10min or 2h")
     if module + code + native > 1:
         raise CommandError("-m, -c and --native exclude each other: give one of them")
-    settings = TraceSettings(output=path, stacks=stacks, children=children)
+    settings = TraceSettings(
+        output=path,
+        stacks=stacks,
+        children=children,
+        keep_nanos=None if keep_last is None else keep_last.nanos,
+    )
     form = "module" if module else "code" if code else "script"
     is_python = module or code or (program.endswith(".py") and not native)
     if is_python and form == "script" and not Path(program).is_file():

@@ -23,11 +23,13 @@ from gcspy.tracer.drain import (
     OWN_ALLOCATOR_FLAG,
     PYTHON_FLAG,
     DrainCounts,
+    LiveBlocks,
     SegmentDrain,
     SegmentFacts,
 )
 from gcspy.tracer.segment_definitions import SegmentDefinitions
 from gcspy.tracer.trace_file import TraceFile
+from gcspy.tracer.trace_ring import TraceRing
 
 __all__ = ["ProcessTrace", "TraceSummary"]
 
@@ -77,13 +79,15 @@ class ProcessTrace:
         path: Of the trace.
         stacks: ``none``, ``caller`` or ``full``.
         run: 32 hexadecimal digits, the same for all files of a run.
+        keep_nanos: How much of the trace is kept at least; None: all.
 
     Raises:
-        TraceError: The trace cannot be written.
         CommandError: There is no memory.
     """
 
-    def __init__(self, segment: Path, path: Path, stacks: str, run: str) -> None:
+    def __init__(
+        self, segment: Path, path: Path, stacks: str, run: str, keep_nanos: int | None = None
+    ) -> None:
         self.segment, self.path = segment, path
         self.drain = SegmentDrain(segment)
         self.facts = self.drain.facts
@@ -98,8 +102,13 @@ class ProcessTrace:
         self._pidfd: int | None = None
         with suppress(OSError):
             self._pidfd = os.pidfd_open(self.facts.pid)
-        self.file = self._open(path)
-        self.file.define(self.definitions.beginning(is_python=is_python))
+        self.file: TraceFile | TraceRing
+        if keep_nanos is None:
+            self.file = self._begin(path)
+        else:
+            self.file = TraceRing(path, keep_nanos, self._begin, self._live)
+        beginning = self.definitions.beginning(is_python=is_python)
+        self._guarded(partial(self.file.define, beginning))
 
     @property
     def pid(self) -> int:
@@ -199,8 +208,12 @@ class ProcessTrace:
         self._threads = self._threads & alive | set(self.drain.owners())
         return gone
 
-    def _open(self, path: Path) -> TraceFile:
-        return TraceFile(path, self._header, self._parameters)
+    def _begin(self, path: Path, with_live: bool = False) -> TraceFile:
+        began = {"began": "live" if with_live else "start"}
+        return TraceFile(path, self._header | began, self._parameters)
+
+    def _live(self) -> tuple[LiveBlocks, int]:
+        return self.drain.live(), self.drain.last_stamp
 
     def _header_facts(self, stacks: str, run: str) -> dict[str, str]:
         program, arguments, runtime = self.drain.texts()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from io import BufferedWriter
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +40,7 @@ class TraceFile:
         parameters: How the program's allocator rounds sizes.
 
     Raises:
-        TraceError: The file cannot be written; all methods raise it, and write nothing after that.
+        TraceError: Never here: methods raise it if the file cannot be written, and write nothing after that.
     """
 
     def __init__(
@@ -50,29 +51,31 @@ class TraceFile:
     ) -> None:
         self.path = path
         self.error: TraceError | None = None
+        self._file: BufferedWriter | None = None
+        self._writer: TraceWriter | None = None
         try:
             self._file = path.open("wb")
             self._writer = TraceWriter(self._file, header, parameters)
             self._file.flush()
         except OSError as error:
-            raise self._failed(error) from error
+            self._failed(error)
 
     @property
     def file_bytes(self) -> int:
         """Bytes of the file."""
-        return self._writer.bytes
+        return self._writer.bytes if self._writer is not None else 0
 
     def define(self, definitions: bytes) -> None:
         """Write definitions, before the events that need them."""
         if definitions:
-            self._write(lambda: self._writer.define([definitions]))
+            self._write(lambda writer: writer.define([definitions]))
 
     def add(self, events: EncodedEvents) -> None:
         """Write events, and that all up to them are there."""
 
-        def write() -> None:
-            self._writer.write_encoded(*events)
-            self._writer.watermark(events.last_stamp)
+        def write(writer: TraceWriter) -> None:
+            writer.write_encoded(*events)
+            writer.watermark(events.last_stamp)
 
         self._write(write)
 
@@ -94,23 +97,26 @@ class TraceFile:
                 length=np.zeros(rows, np.int32),
                 stamp=np.zeros(rows, np.int64),
             )
-            self._write(partial(self._writer.write, events, first_stamp=stamp))
+            self._write(partial(_write_columns, events, stamp))
 
     def finish(self, facts: Mapping[str, str]) -> None:
         """Write the END."""
-        self._write(lambda: self._writer.end(facts))
+        self._write(lambda writer: writer.end(facts))
         self.close()
 
     def close(self) -> None:
         """Close the file as it is."""
-        with suppress(OSError):  # what could not be written is known
-            self._file.close()
+        if self._file is not None:
+            with suppress(OSError):  # what could not be written is known
+                self._file.close()
 
-    def _write(self, write: Callable[[], None]) -> None:
+    def _write(self, write: Callable[[TraceWriter], None]) -> None:
         if self.error is not None:
             raise self.error
+        assert self._writer is not None
+        assert self._file is not None
         try:
-            write()
+            write(self._writer)
             self._file.flush()
         except OSError as error:
             raise self._failed(error) from error
@@ -120,3 +126,7 @@ class TraceFile:
             f"{self.path}: cannot be written: {error.strerror}", file=str(self.path)
         )
         return self.error
+
+
+def _write_columns(events: EventColumns, stamp: int, writer: TraceWriter) -> None:
+    writer.write(events, first_stamp=stamp)

@@ -45,11 +45,13 @@ class TraceSettings:
         output: Path of the trace of the program itself; those of its children have ``.PID`` behind it.
         stacks: ``none``, ``caller`` or ``full``.
         children: Trace its children, too.
+        keep_nanos: How much of a trace is kept at least; None: all.
     """
 
     output: Path
     stacks: str = "caller"
     children: bool = False
+    keep_nanos: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,7 +216,9 @@ class TracedRun:
             pid = int(segment.name.partition("-")[0])
             path = self._path_of(pid)
             known.refused.add(segment)  # whatever happens, it is begun once
-            known.by_segment[segment] = ProcessTrace(segment, path, self.settings.stacks, self._run)
+            known.by_segment[segment] = ProcessTrace(
+                segment, path, self.settings.stacks, self._run, self.settings.keep_nanos
+            )
             known.latest_of_pid[pid] = segment
 
     def _path_of(self, pid: int) -> Path:

@@ -278,6 +278,31 @@ static void plugins(const char *library) {
     }
 }
 
+static void allocate_and_free(size_t size) {
+    void *volatile one = malloc(size); /* not optimised away */
+    free(one);
+}
+
+/* Some seconds, so that its trace is cut. */
+static void slow() {
+    void *kept[70];
+    for (int round = 0; round < 70; round++) {
+        kept[round] = malloc(round * 100);
+        for (int again = 0; again < 100; again++) allocate_and_free(again);
+        usleep(70000);
+    }
+    for (int round = 0; round < 35; round++) free(kept[round]);
+}
+
+/* Allocates until a file is there; the first entry of the log counts rounds. */
+static void endless(const char *over, const char *done) {
+    while (access(over, F_OK)) {
+        for (int round = 0; round < 1000; round++) allocate_and_free(round);
+        own_log[0].size++;
+    }
+    close(open(done, O_CREAT | O_WRONLY, 0600));
+}
+
 /* Before main, and before the log: kept until it is there. */
 static void *early;
 __attribute__((constructor)) static void at_start() { early = malloc(4242); }
@@ -297,6 +322,8 @@ int main(int count, char **arguments) {
     else if (!strcmp(name, "forks")) forks(arguments[1]);
     else if (!strcmp(name, "ends")) ends();
     else if (!strcmp(name, "plugins")) plugins(arguments[3]);
+    else if (!strcmp(name, "slow")) slow();
+    else if (!strcmp(name, "endless")) endless(arguments[3], arguments[4]);
     else if (!strcmp(name, "exits")) work(5000, 2), _exit(7);
     else if (!strcmp(name, "killed")) {
         job others[2];
