@@ -31,6 +31,7 @@ BENCHMARKS = {
     "cost": "benchmarks.cpython.cost",
     "exact": "benchmarks.cpython.exact",
     "hold": "benchmarks.cpython.hold",
+    "accesses": "benchmarks.cpython.accesses",
     "viewers": "benchmarks.server.viewers",
     "classroom": "benchmarks.server.classroom",
     "pages": "benchmarks.window.pages",

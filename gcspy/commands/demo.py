@@ -72,6 +72,19 @@ __all__ = ["command"]
     help="Simulations: end after N steps.",
 )
 @click.option(
+    "--accesses",
+    is_flag=True,
+    default=None,
+    help="Simulations: show which objects the program used between collections.",
+)
+@click.option(
+    "--trace",
+    "trace_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Simulations: write an object trace with accesses (.gctrace) to a new file.",
+)
+@click.option(
     "--no-window",
     is_flag=True,
     help="Serve a simulation or lesson without a window. Clients connect with `gcspy view` or `gcspy tail`.",
@@ -131,6 +144,8 @@ def command(
     seed: int,
     pace: int | None,
     steps: int | None,
+    accesses: bool | None,
+    trace_file: Path | None,
     no_window: bool,
     listen: tuple[str, ...],
     web: tuple[str, ...],
@@ -160,6 +175,8 @@ def command(
         "tile_bytes": tile,
         "pace_millis": pace,
         "steps": steps,
+        "accesses": accesses,
+        "trace": None if trace_file is None else str(trace_file.absolute()),
     }
     chosen = {name: value for name, value in simulated.items() if value is not None}
     if collector is not None and collector.endswith(".py"):

@@ -317,6 +317,7 @@ class PassiveDriver(SampledDriver):
             references=wanted and readings.references,
             large=self._objects.wants_large(request),
             copies=readings.copies,
+            accesses=self._accesses_by_owner(),
         )
         for ident, table in tables.items():
             arenas = self._heap_spaces[ident].arenas
@@ -410,6 +411,12 @@ class PassiveDriver(SampledDriver):
             if request.wants(spaces.whole.space):
                 spaces.whole.fill(reading, accesses)
 
+    def _accesses_by_owner(self) -> dict[int, CellAccesses] | None:
+        """Return the accesses to the pools of each heap; None: they are not known."""
+        found = {heap.owner: self._accesses_of(heap.reading)[0] for heap in self._heaps_read}
+        known = {owner: one for owner, one in found.items() if one is not None}
+        return known if self._sees_accesses and len(known) == len(found) else None
+
     def _accesses_of(self, _reading: HeapReading) -> tuple[CellAccesses | None, str]:
         """Return the accesses to pools and to which time they belong; None: they are not known."""
         return None, ""
@@ -495,6 +502,7 @@ class PassiveDriver(SampledDriver):
                 self._interpreters,
                 tiles={ident: spaces.tiles for ident, spaces in self._heap_spaces.items()},
                 references=self.level >= REFERENCES,
+                accesses=self._sees_accesses,
             )
 
     def _follow_mode(self) -> None:

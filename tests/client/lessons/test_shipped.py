@@ -349,9 +349,26 @@ def immix_1(led: Led) -> None:
     assert "66 copied objects" in cause(led, 4)
 
 
+def idle_2(led: Led) -> None:
+    """The collection frees none of what was not used: exactly that is left."""
+    unused = led.total(2, "Semi-spaces", "Not accessed")
+    assert unused > 0
+    assert led.total(3, "Semi-spaces", "Used space") == unused
+    assert led.total(3, "Semi-spaces", "Live") == unused
+
+
+def idle_4(led: Led) -> None:
+    """The collector copied the tree each time although nothing used it: it is as large as before."""
+    assert led.total(4, "Semi-spaces", "Live") == led.total(3, "Semi-spaces", "Live")
+    assert led.total(4, "Semi-spaces", "Not accessed") < 1.1 * led.total(
+        2, "Semi-spaces", "Not accessed"
+    )
+    assert led.values(4, "Semi-spaces", "Idle").max() == 6
+
+
 PROOFS = (
     tiles_2, tiles_5, marksweep_2, marksweep_4, freelists_2, diagonals_2, diagonals_3, copying_2, generations_2, generations_4, barrier_2, train_1,
-    fragmentation_2, counting_1, counting_2, tricolour_1, tricolour_2, markcompact_1, markcompact_3, immix_1,
+    fragmentation_2, counting_1, counting_2, tricolour_1, tricolour_2, markcompact_1, markcompact_3, immix_1, idle_2, idle_4,
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from gcspy_drivers.cpython.options import ACCESSES
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.pages.trial import try_pages
 
-from gcspy_server.api import AttachOptions, ServerSpace
+from gcspy_server.api import AttachOptions, ServerSpace, StringNames
 from tests.drivers.cpython.stubbed import StubbedTarget, Watching
 from tests.drivers.cpython.test_recorded import LIBRARY
 from tests.drivers.targets import VERSIONS, find_python
@@ -259,3 +259,40 @@ def test_the_stub_and_the_driver_have_one_number_of_the_call() -> None:
     from gcspy_drivers.remote.pages.trial import CALL_NUMBERS
 
     assert stub._USERFAULTFD == CALL_NUMBERS
+
+
+BY_TYPE = """
+class Used:
+    __slots__ = ("x",)
+class Kept:
+    __slots__ = ("x",)
+gc.disable()
+used, kept = [Used() for _ in range(20000)], [Kept() for _ in range(30000)]
+stub = begin()
+sys.stdin.readline()
+gc.collect()
+for one in used:
+    one.x = None
+say("used")
+sys.stdin.readline()
+"""
+
+
+def test_types_on_idle_pools_are_those_that_are_not_used() -> None:
+    with (
+        StubbedTarget(sys.executable, BY_TYPE) as target,
+        Watching(target, level=3, may_hold=False) as watching,
+    ):
+        session = Session(target, watching)
+        session.without_limit()
+        session.tick()
+        target.say("collect and use")
+        assert session.line() == "used"
+        session.accessed()
+        space = session.space("Types")
+        assert isinstance(space.names, StringNames)
+        names = space.names.names
+        values = {one.name: one.values for one in space.streams}
+        used, kept = (names.index(name) for name in ("Used", "Kept"))
+        assert values["Idle bytes"][used] < values["Bytes"][used] // 50
+        assert values["Idle bytes"][kept] > values["Bytes"][kept] * 49 // 50

@@ -21,6 +21,7 @@ from gcspy_drivers.cpython.spaces.type_space import TypeSpace
 from gcspy_drivers.cpython.spaces.type_tables import TypeTables
 from gcspy_drivers.cpython.target import ObjectCopies, PymallocHeap, Target
 from gcspy_drivers.kit.loop_notice import tell_coming
+from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_server.api import GatherRequest, Server, ServerSpace
 
 __all__ = ["ObjectView", "title_of"]
@@ -80,6 +81,7 @@ class ObjectView:
         *,
         tiles: Mapping[int, HeapTiles],
         references: bool = False,
+        accesses: bool = False,
     ) -> None:
         """Add missing spaces and remove obsolete ones, between events.
 
@@ -90,12 +92,13 @@ class ObjectView:
             interpreters: Those that have a collector.
             tiles: The tilings of each pymalloc that has spaces, by the id of its interpreter.
             references: Whether to add a space of references.
+            accesses: Whether accesses are seen.
         """
         if not owners:
             return
         machine_code.want()
         if self._types is None:
-            self._types = TypeSpace(server)
+            self._types = TypeSpace(server, accesses=accesses)
         for ident in owners:
             if ident not in self._heaps and ident in tiles:
                 geometry, mine = self._target.geometry, tiles[ident]
@@ -131,6 +134,7 @@ class ObjectView:
         references: bool = False,
         large: bool = False,
         copies: ObjectCopies | None = None,
+        accesses: Mapping[int, CellAccesses] | None = None,
     ) -> dict[int, TypeTables]:
         """Examine the pools and fill the spaces.
 
@@ -140,6 +144,7 @@ class ObjectView:
             references: Whether to search for references too.
             large: Whether to search for large blocks too.
             copies: Their copies; without them they are copied now.
+            accesses: Accesses to the pools of each heap, by its owner; None: they are not known.
 
         Returns:
             The content of the tiles of each pymalloc, by the id of its interpreter.
@@ -158,7 +163,7 @@ class ObjectView:
             large=large,
             copies=copies,
         )
-        self._types.fill(found)
+        self._types.fill(found, accesses)
         tables: dict[int, TypeTables] = {}
         for one in found.heaps:
             space = self._heaps.get(one.heap.owner)

@@ -9,12 +9,15 @@ Maps an `ObjectReading` to streams; knows no memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.cpython.spaces.type_tables import TYPES, TypeTables, whole_table
 from gcspy_drivers.cpython.target import ObjectReading
 from gcspy_drivers.kit.streams import add_amount, hide_all
+from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_server.api import DetailTable, Server, StringNames
 
 __all__ = ["NO_OBJECT", "OTHER_TYPES", "TypeSpace"]
@@ -34,12 +37,13 @@ class TypeSpace:
 
     Args:
         server: Where the space is added.
+        accesses: Whether accesses are seen.
 
     Attributes:
         total: Its stream that needs large blocks.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, *, accesses: bool = False) -> None:
         self._tile: I64 = np.zeros(0, dtype=np.int64)
         self._names = list(_NAMES)
         self.space = server.add_space(
@@ -70,6 +74,18 @@ class TypeSpace:
             order=0,
             suffix=" bytes",
         )
+        self._idle = (
+            add_amount(
+                self.space,
+                "Idle bytes",
+                "Bytes of its objects in pools of which the program accessed no page since the last full collection; at least so many are idle",
+                order=3,
+                suffix=" bytes",
+                of=self._bytes,
+            )
+            if accesses
+            else None
+        )
 
     def tile_of(self, numbers: npt.NDArray[np.int32]) -> I64:
         """Return the tile of each type, by its number in the `TypeTable`; -1 is `NO_OBJECT`. New."""
@@ -80,8 +96,15 @@ class TypeSpace:
         """Return the name of a tile."""
         return self._names[tile]
 
-    def fill(self, found: ObjectReading) -> None:
-        """Fill the space; types that are newly among the largest get tiles."""
+    def fill(
+        self, found: ObjectReading, accesses: Mapping[int, CellAccesses] | None = None
+    ) -> None:
+        """Fill the space; types that are newly among the largest get tiles.
+
+        Args:
+            found: The objects.
+            accesses: Accesses to the pools of each heap, by its owner; None: they are not known.
+        """
         kinds = len(found.types)
         counts, size = np.zeros(kinds + 1, dtype=np.int64), np.zeros(kinds + 1, dtype=np.int64)
         for one in found.heaps:
@@ -105,6 +128,12 @@ class TypeSpace:
             stream.data[:] = sums
         if found.large is None:
             hide_all((self.total,))
+        if self._idle is not None:
+            idle = None if accesses is None else _idle_bytes(found, accesses)
+            if idle is None:
+                hide_all((self._idle,))
+            else:
+                np.add.at(self._idle.data, tile, idle)
         unknown = sum(int(np.count_nonzero(~one.objects.known)) for one in found.heaps)
         self.space.info = f"{int(np.count_nonzero(counts[:kinds]))} types have objects"
         if unknown:
@@ -129,3 +158,16 @@ class TypeSpace:
         self._tile[largest] = np.arange(len(self._names), len(self._names) + len(largest))
         self._names += [names[number] for number in largest.tolist()]
         self.space.resize(StringNames(self._names))
+
+
+def _idle_bytes(found: ObjectReading, accesses: Mapping[int, CellAccesses]) -> I64 | None:
+    """Sum the bytes of each type in pools without an access, (types + 1,); None: they are not known of a heap."""
+    sums = np.zeros(len(found.types) + 1, dtype=np.int64)
+    for one in found.heaps:
+        seen, objects = accesses.get(one.heap.owner), one.objects
+        if seen is None or len(seen.known) != len(objects.known):
+            return None
+        idle = (seen.known & (seen.accessed_bytes == 0))[objects.pool]
+        number = objects.count[idle].astype(np.int64)
+        np.add.at(sums, objects.type[idle], number * objects.block_bytes[idle])
+    return sums

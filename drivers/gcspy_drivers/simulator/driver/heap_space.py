@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gcspy_drivers.kit.stream_sequence import StreamSequence
 from gcspy_drivers.kit.streams import hide_all
+from gcspy_drivers.simulator.access_log import AccessLog
 from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.facts import CLEAN
 from gcspy_drivers.simulator.heap import BLACK, GREY, MAX_AGE, WORD_BYTES
@@ -32,6 +33,7 @@ from gcspy_server.api import (
 __all__ = ["SimulatedHeapSpace", "parts_of"]
 
 _SMALLEST_OBJECT: Final = 16
+_MOST_IDLE: Final = 1 << 16
 _ONE_BEHIND_THE_OTHER: Final = ("bump", "nursery", "idle")
 """Roles of spaces that have no holes below their top."""
 _COLOURS: Final = {
@@ -74,12 +76,21 @@ class SimulatedHeapSpace:
         part: Names of its spaces; see `parts_of`.
         tile_bytes: Bytes of a tile.
         main: Whether the window shows it first.
+        accesses: The program's accesses, to be shown; None: they are not.
     """
 
     def __init__(
-        self, server: Server, plan: Plan, part: tuple[str, ...], *, tile_bytes: int, main: bool
+        self,
+        server: Server,
+        plan: Plan,
+        part: tuple[str, ...],
+        *,
+        tile_bytes: int,
+        main: bool,
+        accesses: AccessLog | None = None,
     ) -> None:
         self._plan, self._part = plan, part
+        self._log = accesses
         spaces = self._spaces()
         self.roles = {space.role for space in spaces}
         self.space = server.add_space(
@@ -162,6 +173,21 @@ class SimulatedHeapSpace:
             if plan.cards() is not None
             else None
         )
+        self.accessed = self.idle = self.untouched = None
+        if self._log is not None:
+            self.accessed = add.bytes(
+                "Accessed",
+                "Bytes of objects that the program used since the last collection began.",
+            )
+            self.untouched = add.bytes(
+                "Not accessed",
+                "Bytes of objects that the program did not use since the last collection began.",
+            )
+            self.idle = add.count(
+                "Idle",
+                _MOST_IDLE,
+                "For how many intervals between collections, before this one, no object of the tile was used.",
+            )
 
     @property
     def is_old(self) -> bool:
@@ -200,6 +226,7 @@ class SimulatedHeapSpace:
         hide_all(
             (self.objects, self.new, self.marked, self.grey, self.promoted, self.left, self.oldest)
         )
+        hide_all((self.accessed, self.untouched, self.idle))
         if not request.wants(self.space, self.used):
             return
         spaces = self._spaces()
@@ -249,6 +276,27 @@ class SimulatedHeapSpace:
                 self.oldest.data, tiles, moment.objects.ages[inside].astype(self.oldest.data.dtype)
             )
             self.oldest.set_summary(int(moment.objects.ages[inside].max(initial=0)))
+        self._gather_accesses(request, moment, inside)
+
+    def _gather_accesses(self, request: GatherRequest, moment: EventView, inside: slice) -> None:
+        log, idle = self._log, self.idle
+        if log is None or self.accessed is None or self.untouched is None or idle is None:
+            return
+        which = np.zeros(len(moment.objects), dtype=np.bool_)
+        which[inside] = True
+        objects = moment.objects.where(which)
+        addresses, sizes = moment.addresses[inside], moment.sizes[inside]
+        own = ~moment.copied[inside]
+        used = log.marked(objects)
+        self._spread(request, self.accessed, addresses, sizes, own & used)
+        self._spread(request, self.untouched, addresses, sizes, own & ~used)
+        if request.wants(self.space, idle):
+            ages = np.minimum(log.idle(objects), _MOST_IDLE)[own]
+            tiles = self.space.tiles_of(addresses[own])
+            least = np.full(self.space.count, _MOST_IDLE + 1, dtype=np.int64)
+            np.minimum.at(least, tiles, ages)
+            idle.data[:] = np.where(least > _MOST_IDLE, 0, least)
+            idle.set_summary(int(ages.max(initial=0)))
 
     def _spread(
         self,

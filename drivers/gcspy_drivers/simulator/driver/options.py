@@ -58,6 +58,8 @@ class SimulationOptions:
         steps: The program ends after this many steps; 0: the program decides.
         plan: More options of the collector, by name; program_options: initial values of the program's knobs.
         lesson: Name of the lesson that this is; empty: none.
+        accesses: Whether the program's accesses to objects are shown.
+        trace: File for an object trace with accesses; empty: none.
     """
 
     collector: str = "marksweep"
@@ -75,6 +77,8 @@ class SimulationOptions:
     plan: Mapping[str, Any] = field(default_factory=dict)
     program_options: Mapping[str, Any] = field(default_factory=dict)
     lesson: str = ""
+    accesses: bool = False
+    trace: str = ""
 
     def check(self) -> None:
         """Refuse what no simulation can be.

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 from gcspy_protocol.errors import CommandError
 
 from gcspy_drivers.kit.embedded_session import EmbeddedSession
 from gcspy_drivers.simulator import loops
+from gcspy_drivers.simulator.access_log import AccessLog
 from gcspy_drivers.simulator.driver.clock import StepClock
 from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
@@ -37,6 +38,7 @@ from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Collection, CollectionListener, OutOfHeap, Plan
 from gcspy_drivers.simulator.plans import make_plan
 from gcspy_drivers.simulator.programs import make_run
+from gcspy_drivers.simulator.trace_output import TraceOutput
 from gcspy_server.api import (
     DetailTable,
     GatherRequest,
@@ -97,6 +99,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
             options.collector, self.heap, threads=options.threads, **options.plan
         )
         self.mutator = Mutator(self.plan, seed=options.seed)
+        if options.accesses or options.trace:
+            self.mutator.accesses = AccessLog(self.plan)
         self._run = make_run(options.program, self.mutator)
         self.program = self._run.program
         for name, value in options.program_options.items():
@@ -127,7 +131,11 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._heaps: list[SimulatedHeapSpace] = []
         self._add_heaps()
         self._others: list[OtherSpace] = other_spaces(self.server, self.plan)
-        self.plan.listener = self
+        log = self.mutator.accesses
+        if log is None:
+            self.plan.listener = self
+        else:
+            log.next = self
 
     def _facts(self) -> dict[str, str]:
         """The description sent to clients; it contains a lesson's name, so that a player of the recording finds the lesson."""
@@ -148,7 +156,12 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         for number, part in enumerate(parts_of(self.plan.spaces())):
             self._heaps.append(
                 SimulatedHeapSpace(
-                    self.server, self.plan, part, tile_bytes=self._tile_bytes, main=number == 0
+                    self.server,
+                    self.plan,
+                    part,
+                    tile_bytes=self._tile_bytes,
+                    main=number == 0,
+                    accesses=self.mutator.accesses if self.options.accesses else None,
                 )
             )
 
@@ -169,12 +182,35 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
             if guard is not None:
                 guard.stopped = stop.is_set
         loops.want()
-        with self._program:
+        with self._program, self._traced():
             self._runs = True
             try:
                 return self._run_program(on_step)
             finally:
                 self._runs = False
+
+    @contextmanager
+    def _traced(self) -> Iterator[None]:
+        """Write an object trace meanwhile, if that was requested."""
+        log = self.mutator.accesses
+        if not self.options.trace or log is None:
+            yield
+            return
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(open(self.options.trace, "xb"))
+            except OSError as error:
+                raise CommandError(
+                    f"{self.options.trace} cannot be written ({error.strerror}): name a file that does not exist"
+                ) from None
+            output = TraceOutput(
+                file, self.plan, log, name=f"{self.plan.name}, {self.program.name}"
+            )
+            try:
+                yield
+            finally:
+                if self.plan.collection is None:
+                    output.end()
 
     def _run_program(self, on_step: Callable[[], None] | None) -> str:
         stop = self._stop
