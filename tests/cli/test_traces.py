@@ -82,6 +82,12 @@ def test_a_trace_is_converted_to_one_of_ours_and_asked(
         assert main(["objects", "collections", str(path), "--json"]) == ExitCode.OK
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0] == answers[1]
+    back = tmp_path / "back"
+    words = ["convert", str(made), "-o", str(back), "--to", "anttracks", "--json"]
+    assert main(words) == ExitCode.OK
+    assert json.loads(capsys.readouterr().out)["events"] == facts["events"]
+    assert (back / "trace").stat().st_size <= (folder / "trace").stat().st_size
+    assert main(words) == ExitCode.USAGE
 
 
 def test_a_trace_that_was_cut_is_converted_as_far_as_it_goes(

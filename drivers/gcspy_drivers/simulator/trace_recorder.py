@@ -177,6 +177,9 @@ class TraceRecorder(CollectionListener):
         if not full:
             changed = [one[0] for name, one in self._known.items() if after.get(name) != one[0]]
             touched = {number for one in changed if (number := self._space_of(one)) >= 0}
+        if not full and not touched:
+            # A minor collection that names no space collects all young ones; this one changed nothing.
+            kind = CollectionKind.MINOR_TOLD
         self._collection(RecordKind.COLLECTION_START, collection, kind)
         for number in sorted(touched):
             self._add(RecordKind.COLLECTS, size=collection.number, length=number)

@@ -27,12 +27,19 @@ SUFFIX = ".gctrace"
     type=click.Path(path_type=Path),
     help="File to write.",
 )
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["recording", "gctrace", "anttracks"]),
+    help="Format to write. Default: gctrace if FILE ends in .gctrace, else recording. anttracks: FILE is a new folder.",
+)
 @click.option("--force", is_flag=True, help="Overwrite an existing recording.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @trace_options
 def command(
     trace: Path,
     output: Path,
+    target: str | None,
     force: bool,
     as_json: bool,
     tile_bytes: int | None,
@@ -48,6 +55,8 @@ def command(
 
     If FILE ends in .gctrace, the result is an object trace of gcspy instead: every record and every
     name of TRACE, in a fraction of the bytes (objects/FORMAT.md). So a .gctrace is packed, too.
+    With --to anttracks it is a folder with the files of an AntTracks trace; a trace with frees
+    cannot become one.
 
     TRACE may also be a trace of GCspy 1.0 (2002): what its server sent, compressed by gzip or not.
     """
@@ -58,12 +67,16 @@ def command(
             )
         _convert_original(trace, output, force=force, as_json=as_json)
         return
-    if output.suffix == SUFFIX:
+    target = target or ("gctrace" if output.suffix == SUFFIX else "recording")
+    if target != "recording":
         if tile_bytes is not None or clock_bytes is not None:
             raise click.UsageError(
                 "--tile-bytes and --clock-bytes are for recordings: an object trace has neither"
             )
-        _convert_trace(trace, output, force=force, as_json=as_json)
+        if target == "gctrace":
+            _convert_trace(trace, output, force=force, as_json=as_json)
+        else:
+            _convert_to_anttracks(trace, output, as_json=as_json)
         return
     from gcspy_drivers.traced import TracedOptions, TracedSession
     from gcspy_replay.file import FileStore
@@ -132,6 +145,23 @@ def _convert_trace(trace: Path, output: Path, *, force: bool, as_json: bool) -> 
         if as_json
         else f"gcspy: {output}: {written.events:,} events, {written.bytes:,} bytes, {written.bytes / max(written.events, 1):.2f} an event; {before:,} bytes before"
     )
+
+
+def _convert_to_anttracks(trace: Path, folder: Path, *, as_json: bool) -> None:
+    """Write an object trace as the files of AntTracks."""
+    from gcspy_objects.anttracks.writer import write_anttracks
+    from gcspy_objects.trace import open_trace
+
+    from gcspy.output.progress import progress_bar
+
+    with open_trace(trace) as opened, progress_bar(f"converting {trace.name}") as bar:
+        try:
+            events = write_anttracks(opened, folder, bar)
+        except FileExistsError:
+            raise click.UsageError(f"{folder} exists already: name a new folder") from None
+    size = sum(one.stat().st_size for one in folder.iterdir())
+    facts = {"folder": str(folder), "events": events, "bytes": size}
+    say(json.dumps(facts) if as_json else f"gcspy: {folder}: {events:,} events, {size:,} bytes")
 
 
 def _convert_original(trace: Path, output: Path, *, force: bool, as_json: bool) -> None:
