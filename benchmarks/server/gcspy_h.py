@@ -1,6 +1,7 @@
-"""gcspy.h: what an event costs the program, with nobody looking, while it is counted only, and while it is read.
+"""gcspy.h: what an event costs the program, with nobody looking, while it is counted only, and while it is read; and what it costs the reader.
 
-A program in C does nothing but events; the processor time of its thread is divided by their number.
+A program in C does nothing but events; the processor time of its thread is divided by their number, and that of the reading thread by the
+number of those that it read. A program that does nothing else writes far more than anybody reads: the others are counted as missed.
 Budget: an event that nobody wants costs less than 50 ns.
 """
 
@@ -11,8 +12,10 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +24,7 @@ from gcspy_drivers.published.include_folder import include_folder
 from gcspy_protocol.errors import CommandError
 
 from benchmarks.harness.figures import tell
-from gcspy_server.api import AttachOptions, Server
+from gcspy_server.api import AttachOptions, Event
 
 __all__ = ["measure"]
 
@@ -69,26 +72,45 @@ def _program() -> Iterator[_Program]:
             program.process.communicate()
 
 
+@dataclass
+class _Reader:
+    """What was read.
+
+    Attributes:
+        events: Number of events.
+        nanos: Processor time of the reading thread.
+    """
+
+    events: int = 0
+    nanos: int = 0
+
+    def note(self, _event: Event) -> None:
+        """Count an event."""
+        self.events += 1
+
+
 @contextmanager
-def _watched(pid: int, *, wants: bool) -> Iterator[Server]:
+def _watched(pid: int, reader: _Reader, *, wants: bool) -> Iterator[None]:
     """Watch the program in a thread, as a session does."""
     driver = PublishedDriver.attach(pid, AttachOptions())
     assert isinstance(driver, PublishedDriver)
     server = driver.describe().server(budget=None)
     driver.open(server)
     if wants:
-        server.add_observer(lambda _event: None)
+        server.add_observer(reader.note)
     stop = threading.Event()
     driver.wait(0)
 
     def watch() -> None:
+        began = time.thread_time_ns()
         while not stop.is_set():
             driver.wait(0.02)
+        reader.nanos += time.thread_time_ns() - began
 
     thread = threading.Thread(target=watch)
     thread.start()
     try:
-        yield server
+        yield
     finally:
         stop.set()
         thread.join()
@@ -106,18 +128,20 @@ def measure(rounds: int) -> None:
             ("wanted: 4,096 values", True, True, 60_000, True),
         ):
             figures = []
+            reader = _Reader()
             for _ in range(rounds):
                 if watched:
-                    with _watched(program.process.pid, wants=wants):
+                    with _watched(program.process.pid, reader, wants=wants):
                         figures.append(program.events(count, fill=fill))
                 else:
                     figures.append(program.events(count, fill=fill))
             nanos = median(one[0] for one in figures)
-            rows.append((name, nanos, sum(one[1] for one in figures)))
+            read = reader.nanos / reader.events / 1e3 if reader.events else 0.0
+            rows.append((name, nanos, sum(one[1] for one in figures), reader.events, read))
             tell(name, nanos, "ns", "50" if not wants else "")
-    print(f"{'event':40} {'ns each':>10} {'written':>10}")
-    for name, nanos, written in rows:
-        print(f"{name:40} {nanos:10,.1f} {written:10,}")
+    print(f"{'event':40} {'ns each':>10} {'written':>10} {'read':>8} {'us of the reader each':>22}")
+    for name, nanos, written, events, read in rows:
+        print(f"{name:40} {nanos:10,.1f} {written:10,} {events:8,} {read:22,.1f}")
 
 
 if __name__ == "__main__":
