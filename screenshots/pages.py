@@ -9,8 +9,10 @@ from pathlib import Path
 from gcspy_replay.file import Recording
 from gcspy_replay.samples import lesson_recording
 
+from gcspy.recorder.lesson_recorder import record_lesson
 from gcspy_client.lessons import find_lesson
 from gcspy_client.lessons.claims import events_of_steps
+from gcspy_client.lessons.text import parse_lesson
 from gcspy_client.page import PageSelection, page_of_recording
 from tests.client.page.browser import Browser, Chromium
 
@@ -49,6 +51,50 @@ def lead(browser: Browser, step: int) -> None:
     browser.wait("gcspy.history.columns.size > gcspy.at && !gcspy.drawn")
 
 
+OBJECTS = """+++
+title = "Objects"
+goal = "Objects move."
+
+[simulation]
+collector = "semispace"
+program = "binarytrees"
+heap = "4KiB"
+tile = "32"
+clock = "512"
+slow = 3
+graph = true
+[simulation.program_options]
+live = 5
+depth = 3
++++
+
+## A collection
+
+```step
+until = "event == 'Full collection ends'"
+```
+"""
+
+
+def take_graph(folder: Path) -> None:
+    """Take a picture of the graph of a heap that is being copied."""
+    recorded = folder / "objects.gcspy"
+    record_lesson(parse_lesson(OBJECTS, name="objects", path="objects.md"), recorded)
+    page = folder / "objects.html"
+    with Recording.open(recorded) as recording:
+        page.write_bytes(
+            page_of_recording(
+                recording, title="Objects", selection=PageSelection(theme="dark")
+            ).data
+        )
+    with Chromium(folder, width=1280, height=720) as browser:
+        browser.open(page.as_uri())
+        browser.evaluate("gcspy.show(Math.round(gcspy.store.length * 0.6))")
+        browser.evaluate("gcspy.selectObject(2)")
+        browser.wait("gcspy.history.columns.size >= gcspy.store.length && !gcspy.drawn")
+        browser.picture(HERE / "page-graph.png")
+
+
 def main() -> None:
     """Take all of them."""
     if shutil.which(Chromium.program) is None:
@@ -63,6 +109,9 @@ def main() -> None:
                 lead(browser, step)
                 browser.picture(HERE / f"{name}.png")
         print(f"{name}.png")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        take_graph(Path(folder))
+    print("page-graph.png")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,11 @@ __all__ = ["command"]
 @click.option("--heap", metavar="SIZE", help="Heap size: 256KiB, 16MiB.")
 @click.option("--tile", metavar="SIZE", help="Tile size in bytes: 64, 4KiB.")
 @click.option(
+    "--graph",
+    is_flag=True,
+    help="Simulations: also show the objects and references of a small heap, as a graph in web browsers (--web).",
+)
+@click.option(
     "--option",
     "given",
     multiple=True,
@@ -140,6 +145,7 @@ def command(
     program: str | None,
     heap: str | None,
     tile: str | None,
+    graph: bool,
     given: tuple[str, ...],
     seed: int,
     pace: int | None,
@@ -177,6 +183,7 @@ def command(
         "steps": steps,
         "accesses": accesses,
         "trace": None if trace_file is None else str(trace_file.absolute()),
+        "graph": graph or None,
     }
     chosen = {name: value for name, value in simulated.items() if value is not None}
     if collector is not None and collector.endswith(".py"):

@@ -31,6 +31,7 @@ SCRIPTS: Final = (
     "store.js",
     "history.js",
     "timeline.js",
+    "graph.js",
     "lesson.js",
     "page.js",
     "live.js",

@@ -25,6 +25,10 @@ class Page {
     this.history = new HistoryGraph(by("history"), this.store);
     this.history.onfilled = () => this.drawTime();
     this.timeline = new Timeline(by("timeline"), this.store);
+    this.graph = new ObjectGraph(make("canvas", { role: "img", tabindex: 0 }));
+    by("graph").append(this.graph.canvas);
+    this.graph.canvas.addEventListener("click", (event) => this.selectObject(this.graph.nodeAt(event.clientX, event.clientY)));
+    this.showsGraph = true;
     this.drawn = false;
     this.chooseTheme(facts.theme || null);
     this.connect();
@@ -222,6 +226,7 @@ class Page {
     const stream = this.streamOf(space);
     if (!stream) return;
     const palette = Palettes.of(stream.schema, this.theme);
+    this.drawGraph();
     this.map.selected = this.selectedTile(space);
     this.map.draw(stream, palette);
     by("space-name").textContent = visible(space.name);
@@ -235,6 +240,37 @@ class Page {
     by("history-note").textContent = "a line a tile, time runs to the right";
     this.fillHistory();
     this.drawTime();
+  }
+
+  get hasGraph() { return ObjectGraph.of(this.session) !== null; }
+
+  // The graph of a small heap, above the tiles.
+  drawGraph() {
+    const root = by("graph"), shows = this.hasGraph && this.showsGraph;
+    if (root.hidden === shows) {
+      root.hidden = !shows;
+      by("tiles").classList.toggle("half", shows);
+    }
+    if (!shows) return;
+    const { objects } = ObjectGraph.of(this.session);
+    const words = this.graph.draw(this.session, this.selectedTile(objects), this.theme, this.inks);
+    this.graph.canvas.setAttribute("aria-label", `Objects: ${visible(words)}. A number is how many references there are to an object; dashed is garbage; triangles above are roots.`);
+    by("graph-words").textContent = visible(words);
+    by("graph-words").hidden = false;
+  }
+
+  selectObject(place) {
+    const spaces = ObjectGraph.of(this.session);
+    if (!spaces || place < 0) return;
+    this.space = spaces.objects.id;
+    this.selectTile(place);
+  }
+
+  toggleGraph() {
+    this.showsGraph = !this.showsGraph;
+    by("graph-words").hidden = !this.showsGraph;
+    this.say(this.showsGraph ? "Graph of objects" : "Tiles alone");
+    this.render();
   }
 
   drawStrips(active) {
@@ -452,7 +488,7 @@ class Page {
       ["[ and ]", "space before, next space"], ["S, Shift+S", "next stream, stream before"],
       ...(this.lesson ? [["1 to 6", "answer the question"], ["N or Alt+Right, P or Alt+Left", "next step, step before"], ["R", "read the step again"]] : []),
       ...(this.remote ? [["F", "follow the leader of the class, or roam"]] : []),
-      ...(this.graph ? [["G", "objects or tiles"]] : []),
+      ...(this.hasGraph ? [["G", "show or hide the graph of objects"]] : []),
       ["T", "theme: dark, light, and both with high contrast"], ["?", "these keys"],
     ];
   }
@@ -494,7 +530,7 @@ class Page {
       case "]": return () => this.moveSpace(1);
       case "s": return () => this.moveStream(1);
       case "S": return () => this.moveStream(-1);
-      case "g": case "G": return this.graph ? () => this.toggleGraph() : null;
+      case "g": case "G": return this.hasGraph ? () => this.toggleGraph() : null;
       case "f": case "F": return this.remote ? () => this.remote.follow(!this.remote.following) : null;
       case "t": case "T": return () => this.nextTheme();
       case "?": return () => this.showKeys();

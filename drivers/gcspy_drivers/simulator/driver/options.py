@@ -60,6 +60,7 @@ class SimulationOptions:
         lesson: Name of the lesson that this is; empty: none.
         accesses: Whether the program's accesses to objects are shown.
         trace: File for an object trace with accesses; empty: none.
+        graph: Whether there are spaces of all objects and references, for heaps small enough for that.
     """
 
     collector: str = "marksweep"
@@ -79,6 +80,7 @@ class SimulationOptions:
     lesson: str = ""
     accesses: bool = False
     trace: str = ""
+    graph: bool = False
 
     def check(self) -> None:
         """Refuse what no simulation can be.

@@ -29,6 +29,7 @@ from gcspy_drivers.simulator.driver.heap_answers import (
 )
 from gcspy_drivers.simulator.driver.heap_space import SimulatedHeapSpace, parts_of
 from gcspy_drivers.simulator.driver.lockstep import Lockstep
+from gcspy_drivers.simulator.driver.object_graph import object_graph_spaces
 from gcspy_drivers.simulator.driver.options import SimulationOptions
 from gcspy_drivers.simulator.driver.other_spaces import OtherSpace, other_spaces
 from gcspy_drivers.simulator.driver.settings import LiveSettings
@@ -131,6 +132,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._heaps: list[SimulatedHeapSpace] = []
         self._add_heaps()
         self._others: list[OtherSpace] = other_spaces(self.server, self.plan)
+        if options.graph:
+            self._others += object_graph_spaces(self.server, self.plan)
         log = self.mutator.accesses
         if log is None:
             self.plan.listener = self
