@@ -80,10 +80,10 @@ def life_table(heap: RebuiltHeap, life: Life, birth_bytes: int, number: Number) 
         )
     age = len(life.stays) - 1
     if life.died_event is not None:
-        words = words_of(heap.collections[life.died_in - 1])
-        rows.append(
-            (f"found dead by {words}", number(life.died_event), "", "", age, life.life_bytes)
-        )
+        end = "freed"
+        if life.died_in:
+            end = f"found dead by {words_of(heap.collections[life.died_in - 1])}"
+        rows.append((end, number(life.died_event), "", "", age, life.life_bytes))
     else:
         last = life.stays[-1]
         rows.append(

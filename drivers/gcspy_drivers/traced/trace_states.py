@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, RebuiltHeap, TraceCollection
+from gcspy_objects.heap import CollectionStep, HeapSnapshot, RebuiltHeap, TraceCollection
+from gcspy_objects.heap.frees import told_step
 from gcspy_objects.records import CollectionKind
 
 __all__ = [
@@ -143,7 +144,7 @@ def _moments_of_frees(heap: RebuiltHeap, clock_bytes: int) -> Iterator[TraceStat
         before = event
         now = heap.at(event)
         if collection is not None and kind == GC_START:
-            step = _told_step(collection, now, heap.at(collection.end_event + 1))
+            step = told_step(collection, now, heap.at(collection.end_event + 1))
         cause = words_of(collection) if collection is not None else ""
         nanos = times.at(heap.nanos_at(event), now.allocated_bytes)
         yield TraceState(
@@ -153,15 +154,6 @@ def _moments_of_frees(heap: RebuiltHeap, clock_bytes: int) -> Iterator[TraceStat
     yield TraceState(
         ENDS, last, "", times.at(heap.nanos_at(heap.events), last.allocated_bytes), frees=True
     )
-
-
-def _told_step(
-    collection: TraceCollection, before: HeapSnapshot, after: HeapSnapshot
-) -> CollectionStep:
-    """Return a collection whose deaths are told: what is no longer there has died."""
-    kept = np.isin(before.birth, after.birth)
-    fate = np.where(kept, Fate.KEPT, Fate.DIED).astype(np.uint8)
-    return CollectionStep(collection, before, fate, np.where(kept, before.address, -1), after)
 
 
 def _first_event(heap: RebuiltHeap) -> int:

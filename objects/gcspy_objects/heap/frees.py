@@ -21,10 +21,18 @@ from gcspy_objects.heap.content import HeapContent
 from gcspy_objects.heap.findings import Rule
 from gcspy_objects.heap.mutator import new_objects, rows_of_size
 from gcspy_objects.heap.table import Table, program
-from gcspy_objects.heap.views import COLUMNS, Columns, ObjectFlag, TraceCollection
+from gcspy_objects.heap.views import (
+    COLUMNS,
+    CollectionStep,
+    Columns,
+    Fate,
+    HeapSnapshot,
+    ObjectFlag,
+    TraceCollection,
+)
 from gcspy_objects.records import CollectionKind, RecordBatch, RecordKind
 
-__all__ = ["TOLD_KINDS", "FreedObjects", "OpenTold", "take_frees"]
+__all__ = ["TOLD_KINDS", "FreedObjects", "OpenTold", "take_frees", "told_step"]
 
 Longs = NDArray[np.int64]
 
@@ -432,3 +440,12 @@ def _ended(
         objects_moved=0, bytes_moved=0, objects_promoted=0, bytes_promoted=0, objects_died=died[0], bytes_died=died[1],
         spaces_before=spaces, spaces_after=spaces, tops_before=tuple(each.end for each in spaces), tops_after=tuple(each.end for each in spaces),
     )  # fmt: skip
+
+
+def told_step(
+    collection: TraceCollection, before: HeapSnapshot, after: HeapSnapshot
+) -> CollectionStep:
+    """Return a collection whose deaths are told, with the heap before and after it: what is no longer there has died."""
+    kept = np.isin(before.birth, after.birth)
+    fate = np.where(kept, Fate.KEPT, Fate.DIED).astype(np.uint8)
+    return CollectionStep(collection, before, fate, np.where(kept, before.address, -1), after)

@@ -20,7 +20,7 @@ from gcspy_compiled.machine_code import want
 from gcspy_objects.heap.checkpoints import Checkpoints, Keep
 from gcspy_objects.heap.content import Observer
 from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
-from gcspy_objects.heap.frees import TOLD_KINDS
+from gcspy_objects.heap.frees import TOLD_KINDS, told_step
 from gcspy_objects.heap.mutator import tell_fillers
 from gcspy_objects.heap.observers import DeathRecorder, Tracker, Transitions
 from gcspy_objects.heap.spaces import TouchedMemory
@@ -176,7 +176,11 @@ class RebuiltHeap:
         walker.walk(begin.start_event)
         walker.state.observer = transitions = Transitions()
         for collection in walker.collections(end.end_event + 1):
-            yield transitions.step(walker.state, collection)
+            if collection.told:
+                now, then = self.at(collection.start_event), self.at(collection.end_event + 1)
+                yield told_step(collection, now, then)
+            else:
+                yield transitions.step(walker.state, collection)
 
     def lives(self, progress: Progress | None = None) -> Iterator[Lives]:
         """Yield the lives of all objects: those that died, by collection, then those present at the end."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_drivers.traced import TracedOptions, TracedSession
+from gcspy_drivers.traced.lives import life_table
 from gcspy_objects.heap import RebuiltHeap
 
 from gcspy_server.api import Event
@@ -38,3 +39,13 @@ def test_tiles_add_up_to_the_heap_at_each_event(tmp_path: Path, *, collections: 
         ends = [sums for name, sums in seen if name == "GC end"]
         assert len(ends) == len(heap.collections)
         assert [sums["Died"] for sums in ends] == [one.bytes_died for one in heap.collections]
+
+
+def test_the_life_of_a_freed_object_ends_at_its_free(tmp_path: Path) -> None:
+    events = program(600, 4, collections=False)
+    with opened(events, tmp_path / "l.gctrace") as trace, RebuiltHeap(trace) as heap:
+        freed = next(
+            one for lives in heap.lives() for one in lives.birth[lives.freed_event >= 0].tolist()
+        )
+        table = life_table(heap, heap.follow(freed), 0, int)
+        assert [str(row[0]) for row in table.rows] == ["born", "freed"]

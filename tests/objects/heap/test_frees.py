@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gcspy_objects.gctrace.events import EventColumns
 from gcspy_objects.gctrace.reader import GCspyTrace
-from gcspy_objects.heap import Keep, RebuiltHeap, Rule
+from gcspy_objects.heap import Fate, Keep, RebuiltHeap, Rule
 from gcspy_objects.records import CollectionKind, RecordKind
 
 from tests.objects.gctrace.made import MadeTrace, event_columns
@@ -127,6 +127,10 @@ def test_collections_count_what_is_freed_in_them(tmp_path: Path) -> None:
                 sum(size for _, size, _ in before.values()),
             )
             assert one.objects_died == int((events.kind[start:end] == RecordKind.FREE).sum())
+        for step in heap.steps(3, 5):
+            died = step.before.birth[step.fate == Fate.DIED]
+            assert len(died) == step.collection.objects_died
+            assert not np.isin(died, step.after.birth).any()
 
 
 def test_every_life_is_told_once_with_its_death(tmp_path: Path) -> None:
