@@ -43,6 +43,7 @@ _COMMANDS = {
     "Ask": {
         "ask.why": "Show what memory is for, who holds it, and why it grows.",
         "ask.malloc": "Show what malloc keeps of a process's memory: in use, cached, free, reclaimable, by arena.",
+        "ask.working-set": "Show how much of a process's memory is used within some seconds.",
         "ask.types": "Show object counts and bytes by type, from one sample.",
         "ask.holders": "Show who holds objects in memory.",
         "ask.dominators": "Show the objects that keep most memory alive.",

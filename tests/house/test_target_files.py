@@ -40,6 +40,7 @@ REASONS = {
     "remote/process.py": "the kernel's own files",
     "remote/sockets.py": "looks at names in open folders, and follows none",
     "remote/pages/protection.py": "the kernel's name of a descriptor",
+    "remote/pages/referenced_memory.py": "the kernel's own files",
     "remote/pages/soft_dirty.py": "the kernel's own files",
     "remote/pages/trial.py": "memory without a file",
     "remote/process_hold.py": "the kernel's own files",

@@ -25,6 +25,7 @@ __all__ = [
     "Maps",
     "ResidentMaps",
     "parse_maps",
+    "figures_of",
     "parse_smaps",
     "read_maps",
     "read_smaps",
@@ -200,11 +201,11 @@ def parse_smaps(text: bytes) -> ResidentMaps:
     maps = parse_maps(text)
     return ResidentMaps(
         maps=maps,
-        rss_bytes=_figures(text, b"Rss", maps),
-        dirty_bytes=_figures(text, b"Private_Dirty", maps),
-        anonymous_bytes=_figures(text, b"Anonymous", maps),
-        swap_bytes=_figures(text, b"Swap", maps),
-        huge_bytes=_figures(text, b"AnonHugePages", maps),
+        rss_bytes=figures_of(text, b"Rss", maps),
+        dirty_bytes=figures_of(text, b"Private_Dirty", maps),
+        anonymous_bytes=figures_of(text, b"Anonymous", maps),
+        swap_bytes=figures_of(text, b"Swap", maps),
+        huge_bytes=figures_of(text, b"AnonHugePages", maps),
     )
 
 
@@ -228,7 +229,12 @@ def read_smaps(process: Process) -> ResidentMaps:
     return parse_smaps(process.read_file("smaps"))
 
 
-def _figures(text: bytes, name: bytes, maps: Maps) -> U64:
+def figures_of(text: bytes, name: bytes, maps: Maps) -> U64:
+    """Return the figures of one name in ``smaps`` as bytes, one a mapping, (n,).
+
+    Raises:
+        TargetError: Some mapping lacks it.
+    """
     # The kernel prints the same lines for each mapping, in one order: so the nth figure is the nth mapping's.
     found = re.findall(rb"^" + name + rb": +(\d{1,16}) kB$", text, re.M)
     if len(found) != len(maps):

@@ -78,7 +78,7 @@ class TypeSpace:
             add_amount(
                 self.space,
                 "Idle bytes",
-                "Bytes of its objects in pools of which the program accessed no page since the last full collection; at least so many are idle",
+                "Bytes of its objects in pools of which the program accessed no page since the last full collection: a lower bound of what is idle",
                 order=3,
                 suffix=" bytes",
                 of=self._bytes,
