@@ -37,7 +37,7 @@ def column(trace: GCspyTrace, name: str, place: ReadPosition | None = None) -> l
 
 def small() -> MadeTrace:
     """Return a trace with definitions and three blocks."""
-    made = MadeTrace(name="small", program="/bin/true", order="file")
+    made = MadeTrace(name="small", program="/bin/true", order="file", run="0" * 32)
     made.writer.define([
         pack_named(DefinitionKind.TEXT, 1, "main"), pack_named(DefinitionKind.TEXT, 2, "main.c"),
         pack_frame(9, FrameDefinition(1, 2, line=12)), pack_frame(7, FrameDefinition(0, pc=0x401000)),
@@ -68,6 +68,18 @@ def test_definitions_give_names(tmp_path: Path) -> None:
         assert trace.threads.name(int(batch.thread[0])) == "main"
         assert trace.header["program"] == "/bin/true"
         assert trace.ended
+
+
+def test_the_golden_file_is_read() -> None:
+    golden = Path(__file__).parents[3] / "objects/vectors/small.gctrace"
+    with GCspyTrace(golden) as trace:
+        assert trace.ended
+        assert column(trace, "kind") == [1, 1, 24] * 3
+        assert column(trace, "address") == [
+            start + more for start in (0, 100, 200) for more in (0, 32, 0)
+        ]
+        assert trace.sites.name(1) == "0x401000 @ 0"
+        assert trace.header["run"] == "0" * 32
 
 
 def test_a_torn_tail_is_short_at_every_byte(tmp_path: Path) -> None:
