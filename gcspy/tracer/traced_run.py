@@ -33,7 +33,8 @@ __all__ = ["PythonProgram", "TraceSettings", "TracedRun", "preloaded_library"]
 _SHARED_MEMORY: Final = Path("/dev/shm")
 _BUSY_BYTES: Final = 1 << 20
 """So many new bytes of records: look again at once."""
-_SHORTEST_SECS, _LONGEST_SECS = 0.002, 0.02
+_SHORTEST_SECS, _LONGEST_SECS = 0.005, 0.02
+"""Between looks: a busy program fills the memory that it begins with in some 60 ms."""
 _LIBRARY: Final = "gcspy-preloaded"
 
 
@@ -73,7 +74,9 @@ class _Running:
 
     by_segment: dict[Path, ProcessTrace] = field(default_factory=dict)
     latest_of_pid: dict[int, Path] = field(default_factory=dict)
-    refused: set[Path] = field(default_factory=set)
+    begun: set[Path] = field(default_factory=set)
+    looked_at: int = 0
+    unready: bool = True
 
 
 def preloaded_library() -> Path:
@@ -197,7 +200,6 @@ class TracedRun:
             if over and not self._running.by_segment:
                 return
             if copied >= _BUSY_BYTES:
-                pause = _SHORTEST_SECS
                 continue
             pause = _SHORTEST_SECS if copied else min(pause * 1.5, _LONGEST_SECS)
             time.sleep(pause)
@@ -208,14 +210,19 @@ class TracedRun:
 
     def _find_segments(self) -> None:
         known = self._running
+        changed = self._folder.stat().st_mtime_ns
+        if changed == known.looked_at and not known.unready:
+            return
+        known.looked_at, known.unready = changed, False
         for segment in sorted(self._folder.glob("*.segment")):
-            if segment in known.by_segment or segment in known.refused:
+            if segment in known.begun:
                 continue
             if not SegmentDrain.is_ready(segment):
+                known.unready = True
                 continue
             pid = int(segment.name.partition("-")[0])
             path = self._path_of(pid)
-            known.refused.add(segment)  # whatever happens, it is begun once
+            known.begun.add(segment)  # whatever happens, it is begun once
             known.by_segment[segment] = ProcessTrace(
                 segment, path, self.settings.stacks, self._run, self.settings.keep_nanos
             )
