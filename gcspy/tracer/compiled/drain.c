@@ -527,14 +527,17 @@ GCSPY_LOOP int64_t drain_encode(
     struct u8s payload, struct i64s facts, int64_t least, int64_t overhead) {
     struct gct_events events = {.count = rows, .kind = kind.at, .detail = detail.at, .address = address.at, .size = size.at, .type = type.at, .site = site.at};
     uint64_t low = 0;
-    int several = 0;
+    int several = 0, details = 0, sites = 0;
     for (int64_t row = 0; row < rows; row++) {
         if (kind.at[row] == GCT_ALLOCATE || kind.at[row] == GCT_FREE) low |= (uint64_t)address.at[row];
         several |= thread.at[row] != thread.at[0];
+        details |= detail.at[row], sites |= site.at[row];
         if (kind.at[row] == GCT_COLLECTION_START) events.length = length.at;
         if (kind.at[row] == GCT_COLLECTION_END) events.length = length.at;
     }
     if (several) events.thread = thread.at;
+    if (!details) events.detail = NULL;
+    if (!sites) events.site = NULL;
     struct gct_manner manner = {.shift = low & 15 ? 3 : 4, .least = low & 15 ? 8 : (int)least, .overhead = low & 15 ? 0 : (int)overhead, .predict = (low & 7) == 0, .compressed = 1};
     if (low & 7) manner.shift = 0;
     struct gct_room room;
