@@ -59,6 +59,7 @@ BENCHMARKS = {
     "simulator": "benchmarks.objects.simulator",
     "traces": "benchmarks.objects.traces",
     "trace_format": "benchmarks.objects.trace_format",
+    "traced_programs": "benchmarks.native.traced_programs",
     "rebuilt_heap": "benchmarks.objects.rebuilt_heap",
     "trace_session": "benchmarks.objects.trace_session",
 }

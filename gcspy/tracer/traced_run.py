@@ -33,8 +33,10 @@ __all__ = ["PythonProgram", "TraceSettings", "TracedRun", "preloaded_library"]
 _SHARED_MEMORY: Final = Path("/dev/shm")
 _BUSY_BYTES: Final = 1 << 20
 """So many new bytes of records: look again at once."""
-_SHORTEST_SECS, _LONGEST_SECS = 0.005, 0.02
+_SHORTEST_SECS, _LONGEST_SECS = 0.01, 0.05
 """Between looks: a busy program fills the memory that it begins with in some 60 ms."""
+_MANY_BYTES: Final = 1 << 18
+"""So many: look again soon."""
 _LIBRARY: Final = "gcspy-preloaded"
 
 
@@ -201,7 +203,7 @@ class TracedRun:
                 return
             if copied >= _BUSY_BYTES:
                 continue
-            pause = _SHORTEST_SECS if copied else min(pause * 1.5, _LONGEST_SECS)
+            pause = _SHORTEST_SECS if copied >= _MANY_BYTES else min(pause * 1.5, _LONGEST_SECS)
             time.sleep(pause)
 
     def _is_replaced(self, segment: Path, trace: ProcessTrace) -> bool:
