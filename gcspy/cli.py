@@ -59,6 +59,7 @@ _COMMANDS = {
     "Files": {
         "files.info": "Summarise a recording.",
         "files.features": "Write a table with a row of features for each of many recordings.",
+        "fleet": "Query a table of features of many recordings.",
         "files.verify": "Check every byte of a recording.",
         "files.repair": "Recover a damaged recording into a new file.",
         "files.cut": "Copy a range of events to a new file.",

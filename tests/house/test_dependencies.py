@@ -138,7 +138,8 @@ def undeclared(module: str) -> list[str]:
     compiling = {"gcspy_compiled.machine_code"}
     extras += EXTRAS["fast"] if module in compiling else []
     extras += EXTRAS["objects"] if module.startswith("gcspy_objects.analysis.") else []
-    extras += EXTRAS["export"] if module == "gcspy.fleet.feature_table" else []
+    tables = {"gcspy.fleet.feature_table", "gcspy.fleet.stored_features"}
+    extras += EXTRAS["export"] if module in tables else []
     extras += EXTRAS["metrics"] if module == "gcspy.metrics.prometheus_endpoint" else []
     extras += EXTRAS["otlp"] if module == "gcspy.metrics.otlp_push" else []
     declared = requirements(PROJECT["dependencies"] + extras)
