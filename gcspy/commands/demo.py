@@ -54,7 +54,7 @@ __all__ = ["command"]
 @click.option(
     "--graph",
     is_flag=True,
-    help="Simulations: also show the objects and references of a small heap, as a graph in web browsers (--web).",
+    help="Simulations: also show the objects and references of a small heap, as a graph (View, Panels; and in web browsers).",
 )
 @click.option(
     "--option",

@@ -27,6 +27,7 @@ from gcspy_client.view.holders.growth_sites import GrowthSites
 from gcspy_client.view.holders.part import HolderPart
 from gcspy_client.view.lessons.part import LessonPart
 from gcspy_client.view.live_updater import LiveUpdater
+from gcspy_client.view.object_graph.panel import ObjectGraphPart
 from gcspy_client.view.panels.ages import Ages
 from gcspy_client.view.panels.cost import CostPart
 from gcspy_client.view.panels.details import Details
@@ -211,6 +212,7 @@ class MainWindow(QMainWindow):
         self.types.who_asked.connect(self.holders.ask_type)
         self.objects = ObjectTracker(desk)
         self.ages = Ages(desk)
+        self.object_graph = ObjectGraphPart(desk)
         self.classroom = ClassPart(desk)
         self.presentation = PresentationMode(
             desk,
@@ -262,6 +264,7 @@ class MainWindow(QMainWindow):
             self.holders,
             self.objects,
             self.ages,
+            self.object_graph,
             self.classroom,
             self.facts,
             self.setting_part,

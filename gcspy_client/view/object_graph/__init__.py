@@ -1,0 +1,1 @@
+"""The graph of the objects of a small heap."""
