@@ -134,7 +134,7 @@ def _column(state: SpaceState, name: str) -> Sequence[int | None]:
     """The values of a stream, None where they are unknown or there is no such stream."""
     for stream in state.streams.values():
         if stream.schema.name == name:
-            values = stream.values.tolist()
+            values: list[int | None] = stream.values.tolist()
             if stream.known is None:
                 return values
             return [
