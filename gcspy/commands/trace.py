@@ -108,7 +108,7 @@ def command(
         raise Unsupported(
             f"process {attach} cannot be traced from now on: code would have to be put into it at a moment that it does not choose",
             found="a running process",
-            known="programs that gcspy trace starts; gcspy attach, gcspy malloc and gcspy why look at running ones",
+            known="programs that gcspy trace starts",
         )
     if program is None:
         raise CommandError(

@@ -27,9 +27,9 @@ from gcspy.tracer.drain import (
     SegmentDrain,
     SegmentFacts,
 )
+from gcspy.tracer.rotated_trace import RotatedTrace
 from gcspy.tracer.segment_definitions import SegmentDefinitions
 from gcspy.tracer.trace_file import TraceFile
-from gcspy.tracer.trace_ring import TraceRing
 
 __all__ = ["ProcessTrace", "TraceSummary"]
 
@@ -102,11 +102,11 @@ class ProcessTrace:
         self._pidfd: int | None = None
         with suppress(OSError):
             self._pidfd = os.pidfd_open(self.facts.pid)
-        self.file: TraceFile | TraceRing
+        self.file: TraceFile | RotatedTrace
         if keep_nanos is None:
             self.file = self._begin(path)
         else:
-            self.file = TraceRing(path, keep_nanos, self._begin, self._live)
+            self.file = RotatedTrace(path, keep_nanos, self._begin, self._live)
         beginning = self.definitions.beginning(is_python=is_python)
         self._guarded(partial(self.file.define, beginning))
 

@@ -1,4 +1,4 @@
-"""`TraceRing`: the last part of an object trace, for programs that never end.
+"""`RotatedTrace`: the last part of an object trace, for programs that never end.
 
 Two files are written at a time. The older one begins with what lived at a cut. When the newer one is long enough, it
 takes the older one's place, and the next one begins: so the file always has at least the time that was asked
@@ -20,10 +20,10 @@ from gcspy_protocol.errors import TraceError
 from gcspy.tracer.drain import EncodedEvents, LiveBlocks
 from gcspy.tracer.trace_file import TraceFile
 
-__all__ = ["TraceRing"]
+__all__ = ["RotatedTrace"]
 
 
-class TraceRing:
+class RotatedTrace:
     """The last part of a trace.
 
     Args:
