@@ -74,7 +74,7 @@ def _program() -> Iterator[_Program]:
 
 @dataclass
 class _Reader:
-    """What was read.
+    """Numbers of what was read.
 
     Attributes:
         events: Number of events.

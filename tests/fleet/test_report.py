@@ -164,18 +164,20 @@ def test_what_is_no_such_table_is_refused_in_one_line(
     what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = stored(night(6), tmp_path)
-    table = parquet.read_table(path)
+    table = parquet.read_table(str(path))
     if what == "absent":
         path.unlink()
     elif what == "text":
         path.write_text("not Parquet")
     elif what == "version":
-        parquet.write_table(table.replace_schema_metadata({"gcspy_features": "99"}), path)
+        parquet.write_table(table.replace_schema_metadata({"gcspy_features": "99"}), str(path))
     elif what == "kind":
         at = table.column_names.index("resident_most")
-        parquet.write_table(table.set_column(at, "resident_most", pa.array(["many"] * 6)), path)
+        parquet.write_table(
+            table.set_column(at, "resident_most", pa.array(["many"] * 6)), str(path)
+        )
     else:
-        parquet.write_table(table.drop_columns(["fragmentation"]), path)
+        parquet.write_table(table.drop_columns(["fragmentation"]), str(path))
     assert main(["fleet", "report", str(path)]) not in (ExitCode.OK, ExitCode.USAGE)
     err = capsys.readouterr().err
     assert err.startswith("gcspy: ")
