@@ -13,8 +13,8 @@ DECODER ?= all
 # How often the soak kills somebody.
 KILLS ?= 2500
 DISTURBANCES ?= 500
-# How many tests run at the same time.
-WORKERS ?= 3
+# How many tests run at the same time: many of them wait for processes.
+WORKERS ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench paper programs soak fuzz mutants screenshots constraints audit clean qt-libraries
@@ -47,7 +47,7 @@ test bench paper programs soak fuzz mutants screenshots: export QT_QPA_PLATFORM 
 demo: qt-libraries
 	$(BIN)/gcspy demo
 
-# Three at a time on two cores: most of the tests wait for processes.
+# Four at a time on two cores: many of the tests wait for processes.
 test: qt-libraries
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 

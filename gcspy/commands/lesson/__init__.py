@@ -41,7 +41,11 @@ def command(context: click.Context, html: str | None, output: Path | None, force
     if html is None:
         if output or force:
             raise click.UsageError("--output and --force need --html LESSON")
-        click.echo(context.get_help())
+        from gcspy_protocol.text.visible import Lines
+
+        from gcspy.output.terminal import say
+
+        say(Lines.of(context.get_help()))
         context.exit(2)
     if output is None:
         raise click.UsageError("--html needs a file to write: -o FILE.html")
