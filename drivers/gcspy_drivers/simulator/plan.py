@@ -175,6 +175,7 @@ class Plan(ABC):
         remembers: It keeps a remembered set of each of its `regions`.
         lists_all_free: Each free cell that is large enough is in one of its free lists, when no collection is under way.
         exact: After a whole collection of kind FULL nothing unreachable is left.
+        frees_early: It may free objects when no collection is under way.
         incremental: The program may run between two steps of a collection. Otherwise one that was begun is ended first.
         kinds: Kinds of collections, each with the names of its phases in their order; empty: it never collects.
 
@@ -195,6 +196,7 @@ class Plan(ABC):
     moves: ClassVar[bool] = False
     remembers: ClassVar[bool] = False
     exact: ClassVar[bool] = True
+    frees_early: ClassVar[bool] = False
     incremental: ClassVar[bool] = False
     lists_all_free: ClassVar[bool] = True
     kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {}

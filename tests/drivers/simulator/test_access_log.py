@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_drivers.simulator.access_log import AccessLog
+from gcspy_drivers.simulator.driver import SimulationOptions, SimulatorSession
 from gcspy_drivers.simulator.heap import Heap, identity_of
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plans import make_plan
@@ -16,6 +17,7 @@ from gcspy_drivers.simulator.trace_output import TraceOutput
 from gcspy_objects.access.recorder import access_history, access_names
 from gcspy_objects.gctrace.reader import GCspyTrace
 from gcspy_objects.heap import RebuiltHeap
+from gcspy_protocol.errors import CommandError
 
 from tests.matrix import matrix
 
@@ -115,3 +117,14 @@ def test_idle_intervals_follow_an_object_that_moves() -> None:
         order = np.argsort(objects.identities)
         told.append(log.idle(objects)[order].tolist())
     assert told == [[0, 0], [1, 1], [0, 2], [0, 3]]
+
+
+@pytest.mark.parametrize("collector", ["refcount", "incremental"])
+def test_no_trace_is_written_where_objects_die_between_collections(
+    collector: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "made.gctrace"
+    options = SimulationOptions(collector=collector, program="queue", trace=str(path))
+    with pytest.raises(CommandError, match="objects die while the program runs"):
+        SimulatorSession(options)
+    assert not path.exists()

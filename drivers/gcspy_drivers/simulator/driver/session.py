@@ -99,6 +99,11 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self.plan: Plan = make_plan(
             options.collector, self.heap, threads=options.threads, **options.plan
         )
+        if options.trace and (self.plan.frees_early or self.plan.incremental):
+            raise CommandError(
+                f"collector {options.collector}: objects die while the program runs, and a trace with accesses tells "
+                "deaths at collections only; name another collector, or leave out --trace"
+            )
         self.mutator = Mutator(self.plan, seed=options.seed)
         if options.accesses or options.trace:
             self.mutator.accesses = AccessLog(self.plan)

@@ -317,6 +317,7 @@ class RefCount(Plan):
 
     name = "refcount"
     title = "Reference counting"
+    frees_early = True
     kinds: ClassVar = {FULL: ("release", "take away", "put back", "gather", "free", "merge")}
 
     def __init__(
