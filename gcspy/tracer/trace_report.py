@@ -36,7 +36,7 @@ def report_as_text(summaries: Sequence[TraceSummary], program: str) -> None:
         counts = one.counts
         say_aside(
             f"{one.path}: {counts.events:,} events ({counts.allocations:,} allocations, {counts.frees:,} frees) of process {one.pid}, "
-            f"{one.threads:,} threads, {one.sites:,} sites, {one.nanos / 1e9:.1f} s; {one.bytes:,} bytes"
+            f"{one.threads:,} {'thread' if one.threads == 1 else 'threads'}, {one.sites:,} sites, {one.nanos / 1e9:.1f} s; {one.bytes:,} bytes"
             + (f", {one.bytes / counts.events:.2f} an event" if counts.events else "")
         )
         say_aside(

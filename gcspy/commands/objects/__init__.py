@@ -29,5 +29,6 @@ _SUBCOMMANDS = (
 def command() -> None:
     """Query the objects of an object trace.
 
-    TRACE is a folder with the files of an AntTracks trace, its trace file, or a .tar.xz of them.
+    TRACE is a .gctrace file of `gcspy trace`, or an AntTracks trace: its folder, its trace file, or a
+    .tar.xz of them.
     """
