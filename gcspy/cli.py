@@ -38,7 +38,7 @@ _COMMANDS = {
         "trace": "Run a program and write each allocation and each free to an object trace.",
         "replay": "Play a recording, an object trace or a lesson in a window.",
         "screenshot": "Write a picture of the window to a PNG file.",
-        "export": "Export to CSV, Parquet, MCAP, PNG files, GIF, or a trace of GCspy 1.0.",
+        "export": "Export to HTML, CSV, Parquet, MCAP, PNG files, GIF, or a trace of GCspy 1.0.",
     },
     "Ask": {
         "ask.why": "Show what memory is for, who holds it, and why it grows.",

@@ -232,7 +232,7 @@ Object.assign(Page.prototype, {
     by("connection").textContent = "not connected";
     for (const id of ["follow"]) by(id).addEventListener("click", () => this.remote?.follow(!this.remote.following));
     if (this.facts.asksToken && !globalThis.crypto?.subtle) {
-      this.problem("This browser gives a page no cryptography here: use https, or http://localhost.");
+      this.problem("This browser gives a page no cryptography here: use https, or an address of this machine.");
       return;
     }
     dialog.addEventListener("close", () => {
