@@ -31,7 +31,7 @@ def test_a_task_is_done_in_a_few_actions(task: Task, way: Way) -> None:
     assert actions - typed <= MOST_ACTIONS
 
 
-@pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
+@pytest.mark.parametrize("way", matrix(Way, usual=[Way.KEYS]), ids=lambda way: way.value)
 def test_one_walk_leads_from_the_start_page_to_a_saved_session(way: Way) -> None:
     with scene() as one:
         actions, _seconds = WALK.run(one, way)
