@@ -1,6 +1,6 @@
 """The libraries that show jemalloc, mimalloc and tcmalloc: which one a process needs, how it is built, and loading it into one that runs.
 
-Knows the sources beside `gcspy.h` and a C compiler; `remote.library_load` knows how a program loads a library.
+Knows the sources beside `gcspy.h` and a C compiler; `remote.shared_library_load` knows how a program loads a library.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from gcspy_drivers.native_heap.other_allocators import (
 from gcspy_drivers.published.include_folder import include_folder
 from gcspy_drivers.published.names import MAPPED_AS
 from gcspy_drivers.remote.handover import Handover
-from gcspy_drivers.remote.library_load import load_library
 from gcspy_drivers.remote.mapping_table import read_mapping_table
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.shared_library_load import load_library
 
 __all__ = ["load_allocator_library"]
 

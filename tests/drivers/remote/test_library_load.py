@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.remote import Process, library_load
-from gcspy_drivers.remote.library_load import load_library
+from gcspy_drivers.remote import Process, shared_library_load
+from gcspy_drivers.remote.shared_library_load import load_library
 from gcspy_protocol.errors import TargetError
 
 from tests.drivers.published.programs import find_tool
@@ -99,7 +99,7 @@ def test_the_thread_goes_on_with_all_its_registers(way: int) -> None:
 
 
 def test_a_thread_in_the_handler_of_a_signal_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library_load, "_TRY_SECS", 0.3)
+    monkeypatch.setattr(shared_library_load, "_TRY_SECS", 0.3)
     library = built() / "library.so"
     with running(EPOLL) as target, Process(target.pid) as process:
         main = Path(f"/proc/{target.pid}/task/{target.pid}/syscall")

@@ -1,6 +1,6 @@
 """A program that puts tasks in order: with networkx, or with the standard library's graphlib.
 
-python ordering.py networkx|graphlib
+python task_order.py networkx|graphlib
 """
 
 import gc
