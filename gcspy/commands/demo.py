@@ -87,7 +87,7 @@ __all__ = ["command"]
     "trace_file",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Simulations: write an object trace with accesses (.gctrace) to a new file.",
+    help="Simulations: write every birth, move, store, death and access to a new object trace (.gctrace).",
 )
 @click.option(
     "--no-window",

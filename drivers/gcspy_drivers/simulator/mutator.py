@@ -18,6 +18,7 @@ from gcspy_drivers.simulator.access_log import AccessLog
 from gcspy_drivers.simulator.heap import FIELDS_SHIFT, HEADER_WORDS
 from gcspy_drivers.simulator.plan import Plan
 from gcspy_drivers.simulator.shadow import Shadow, ShadowObject
+from gcspy_drivers.simulator.trace_recorder import TraceRecorder
 
 __all__ = ["Mutator"]
 
@@ -39,6 +40,7 @@ class Mutator:
         shadow: The graph, or None.
         stack_slots: Root slots of each thread's stack.
         accesses: Notes each access; None: nobody asks.
+        recorder: Records each operation in an object trace; None: there is none.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Mutator:
         self.plan = plan
         self.heap = plan.heap
         self.accesses: AccessLog | None = None
+        self.recorder: TraceRecorder | None = None
         self.dice = np.random.default_rng(seed)
         self.shadow = Shadow(len(plan.heap.roots)) if shadow else None
         self.stack_slots = (len(plan.heap.roots) - globals_) // plan.threads
@@ -80,7 +83,10 @@ class Mutator:
         """
         size = self.heap.aligned(HEADER_WORDS + fields + data)
         cell = self.plan.alloc(thread, size, fields, type_id)
+        if self.recorder is not None:
+            self.recorder.made(thread, cell, size, type_id)
         self.plan.write_root(slot, cell)
+        self._record()
         if self.accesses is not None:
             self.accesses.made(cell)
         if self.shadow is not None:
@@ -93,6 +99,7 @@ class Mutator:
         holder = self._holder(slot, field)
         target = self.plan.read(holder, field)
         self.plan.write_root(to, target)
+        self._record()
         if self.shadow is not None:
             self.shadow.roots[to] = self.shadow.objects[self.shadow.roots[slot]].fields[field]
         return target != 0
@@ -100,7 +107,11 @@ class Mutator:
     def store(self, slot: int, field: int, value: int | None) -> None:
         """Let a field of the object in `slot` hold what the slot `value` holds, or null."""
         holder = self._holder(slot, field)
-        self.plan.write(holder, field, 0 if value is None else int(self.heap.roots[value]))
+        target = 0 if value is None else int(self.heap.roots[value])
+        if self.recorder is not None:
+            self.recorder.stored(holder, field, target)
+        self.plan.write(holder, field, target)
+        self._record()
         if self.shadow is not None:
             self.shadow.objects[self.shadow.roots[slot]].fields[field] = (
                 0 if value is None else self.shadow.roots[value]
@@ -110,6 +121,7 @@ class Mutator:
         """Let slot `to` hold what `slot` holds."""
         self._settle()
         self.plan.write_root(to, int(self.heap.roots[slot]))
+        self._record()
         if self.shadow is not None:
             self.shadow.roots[to] = self.shadow.roots[slot]
 
@@ -117,6 +129,7 @@ class Mutator:
         """Let a slot hold null."""
         self._settle()
         self.plan.write_root(slot, 0)
+        self._record()
         if self.shadow is not None:
             self.shadow.roots[slot] = 0
 
@@ -153,6 +166,11 @@ class Mutator:
         if self.accesses is not None:
             self.accesses.touch(cell)
         return cell
+
+    def _record(self) -> None:
+        """Record what an operation freed."""
+        if self.recorder is not None:
+            self.recorder.operated()
 
     def _settle(self) -> None:
         """End a collection during which the program must not run."""

@@ -1,16 +1,16 @@
-"""Writes what happens on a simulated heap as an object trace: every birth, move, store of a reference, death and collection.
+"""`TraceRecorder`: what happens on a simulated heap as an object trace: every birth, move, store of a reference, death and collection.
 
 A collector tells nothing of single objects. But an object keeps its identity when it moves, so two looks at all objects, before and after,
 say exactly which died and which moved. Collectors that move are looked at when a collection starts and when it ends; those that
-free between collections, or during one while the program runs, after each operation.
+free between collections, or during one while the program runs, after each operation that changed how much of the heap is in use.
 
-Knows the heap and the operations of a program; only `gcspy_objects.gctrace` knows bytes.
+Knows the heap and the operations of a program, which `Mutator` reports; only `gcspy_objects.gctrace` knows bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import numpy as np
 from gcspy_objects.gctrace.address_model import AddressParameters
@@ -27,39 +27,83 @@ from gcspy_objects.gctrace.events import EventColumns
 from gcspy_objects.gctrace.layout import DefinitionKind
 from gcspy_objects.gctrace.writer import TraceWriter
 from gcspy_objects.names import ThreadKind, TypeKind
-from gcspy_objects.records import CollectionKind, RecordKind, SpaceKind
+from gcspy_objects.records import Access, AccessMeaning, CollectionKind, RecordKind, SpaceKind
+from numpy.typing import NDArray
 
-from gcspy_drivers.simulator.heap import FORWARDED, WORD_BYTES, Objects
-from gcspy_drivers.simulator.mutator import Mutator
+from gcspy_drivers.simulator.access_log import AccessLog
+from gcspy_drivers.simulator.heap import FORWARDED, WORD_BYTES
 from gcspy_drivers.simulator.plan import FULL, Collection, CollectionListener, Plan, PlanSpace
 
-__all__ = ["RecordedMutator", "TraceRecorder"]
+__all__ = ["TraceRecorder"]
 
 _BLOCK_EVENTS: Final = 1 << 16
 _COLLECTOR: Final = 1
 """Number of the thread of the collector; that of the program's thread n is n + 2."""
+_WORD_BITS: Final = 3
 _NO_FACTS: Final[Mapping[str, str]] = {}
+_ROOM: Final = 1024
+_COLUMNS: Final = 8
+"""Of an event: kind, detail, thread, address, to, size, type, length."""
 
-_Event = tuple[int, int, int, int, int, int, int, int]
-"""Kind, detail, thread, address, to, size, type, length."""
+Longs = NDArray[np.int64]
+
+
+class _KnownObjects:
+    """Identity and address of each object that the trace has, by identity. Identities only grow, so new objects come last."""
+
+    def __init__(self) -> None:
+        self._rows = np.empty((2, _ROOM), np.int64)
+        self.count = 0
+
+    @property
+    def identities(self) -> Longs:
+        return self._rows[0, : self.count]
+
+    @property
+    def addresses(self) -> Longs:
+        return self._rows[1, : self.count]
+
+    def add(self, identity: int, address: int) -> None:
+        if self.count == self._rows.shape[1]:
+            self._rows = np.concatenate((self._rows, np.empty_like(self._rows)), axis=1)
+        self._rows[:, self.count] = identity, address
+        self.count += 1
+
+    def replace(self, identities: Longs, addresses: Longs) -> None:
+        """Know these objects, and no others."""
+        rows = np.empty((2, max(_ROOM, 2 * len(identities))), np.int64)
+        self.count = len(identities)
+        rows[0, : self.count], rows[1, : self.count] = identities, addresses
+        self._rows = rows
 
 
 class TraceRecorder(CollectionListener):
-    """Records a plan's heap.
+    """Records a plan's heap, on which no object was made before; give it to `Mutator`.
 
     Args:
-        plan: The collector; this becomes its listener, and calls the one that it had.
+        plan: The collector; this becomes its listener, or that of `log`, and calls the one that it had.
         file: Where to write; the caller closes it.
         facts: For the HEADER.
+        log: The accesses of the program, which are written, too, if objects die at collections only; None: no accesses.
 
     Attributes:
         events: How many were recorded.
     """
 
-    def __init__(self, plan: Plan, file: IO[bytes], facts: Mapping[str, str] = _NO_FACTS) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        file: IO[bytes],
+        facts: Mapping[str, str] = _NO_FACTS,
+        *,
+        log: AccessLog | None = None,
+    ) -> None:
         self._plan = plan
-        self._inner = plan.listener
-        plan.listener = self
+        self._log = None if plan.frees_early or plan.incremental else log
+        if log is None:
+            self._inner, plan.listener = plan.listener, self
+        else:
+            self._inner, log.next = log.next, self
         self._writer = TraceWriter(
             file,
             {
@@ -69,14 +113,14 @@ class TraceRecorder(CollectionListener):
             },
             AddressParameters(3, WORD_BYTES, 0),
         )  # fmt: skip
-        self._rows: list[_Event] = []
+        self._rows: list[tuple[int, ...]] = []
         self._types = 0
         self._causes: dict[str, int] = {}
-        self._known: dict[int, tuple[int, int, int]] = {}
-        """Identity to address, bytes and type of each object."""
+        self._known = _KnownObjects()
+        self._used = plan.used_words()
+        """Words in use, if no object was freed since the last look."""
         self._spaces: dict[str, tuple[int, PlanSpace, int]] = {}
         """Name to number, place and kind of each space."""
-        self._made = plan.heap.identities
         self.events = 0
         threads = [ThreadDefinition(ThreadKind.COLLECTOR, _COLLECTOR, "collector")]
         threads += [
@@ -91,57 +135,67 @@ class TraceRecorder(CollectionListener):
         )
         self._define_spaces()
 
-    @property
-    def follows_each_operation(self) -> bool:
-        """Whether objects may be freed by any operation."""
-        return not self._plan.moves
-
     # The program
 
-    def made(self, thread: int, address: int, size: int, type_id: int) -> None:
-        """Note an object that was made, in words."""
-        identity = self._made = self._plan.heap.identities
-        place = self._bytes(address)
-        self._known[identity] = place, size * WORD_BYTES, type_id
-        self._born(thread + 2, place, size * WORD_BYTES, type_id)
+    def made(self, thread: int, cell: int, size: int, type_id: int) -> None:
+        """Note an object that was made.
+
+        Args:
+            thread: Of the program.
+            cell: Its first word.
+            size: Words.
+            type_id: From `Heap.type_id`.
+        """
+        self._used += size
+        self.operated()
+        self._define_types()
+        address = self._bytes(cell)
+        self._known.add(self._plan.heap.identities, address)
+        self._add(
+            RecordKind.ALLOCATE,
+            thread=thread + 2,
+            address=address,
+            size=size * WORD_BYTES,
+            type_=type_id + 1,
+        )
 
     def stored(self, holder: int, field: int, target: int) -> None:
         """Note a store of a reference."""
         to = self._bytes(target) if target else 0
         self._add(RecordKind.STORE, thread=2, address=self._bytes(holder), to=to, length=field)
 
-    def look(self, thread: int = 0) -> None:
-        """Note objects that were made or freed since the last look, of a collector that does not move any."""
-        objects = self._objects()
-        identities = objects.identities.tolist()
-        for gone in self._known.keys() - set(identities):
-            self._add(RecordKind.FREE, detail=1, address=self._known.pop(gone)[0])
-        if self._plan.heap.identities != self._made:
-            for row in np.flatnonzero(objects.identities > self._made).tolist():
-                place, size = (
-                    self._bytes(int(objects.cells[row])),
-                    int(objects.sizes[row]) * WORD_BYTES,
-                )
-                type_id = int(objects.types[row])
-                self._known[identities[row]] = place, size, type_id
-                self._born(thread + 2, place, size, type_id)
-            self._made = self._plan.heap.identities
+    def operated(self) -> None:
+        """Note what an operation freed, if the collector may have freed anything outside of collections."""
+        plan = self._plan
+        if plan.frees_early or (plan.incremental and plan.collections):
+            used = plan.used_words()
+            if used != self._used:
+                self._used = used
+                self._note_deaths()
 
     def end(self) -> None:
         """Write what is left, and the END."""
+        self._write_accesses()
         self._flush()
         self._writer.end()
+
+    def _note_deaths(self) -> None:
+        """Write that objects were freed, of a collector that does not move any."""
+        known = self._known
+        there = np.isin(known.identities, self._present()[0], assume_unique=True)
+        if there.all():
+            return
+        self._add_columns(RecordKind.FREE, detail=1, address=known.addresses[~there])
+        known.replace(known.identities[there], known.addresses[there])
 
     # Collections
 
     def collection_starts(self, collection: Collection) -> None:
-        """Note the heap."""
+        """Note that it starts, and what was accessed before."""
+        self._write_accesses()
         if not self._plan.moves:
-            self.look()
-            kind = (
-                CollectionKind.FULL_TOLD if collection.kind == FULL else CollectionKind.MINOR_TOLD
-            )
-            self._collection(RecordKind.COLLECTION_START, collection, kind)
+            self._note_deaths()
+            self._collection(RecordKind.COLLECTION_START, collection, _told(collection))
         self._inner.collection_starts(collection)
 
     def phase_starts(self, collection: Collection, phase: str) -> None:
@@ -158,44 +212,46 @@ class TraceRecorder(CollectionListener):
 
     def collection_ends(self, collection: Collection) -> None:
         """Note what died and moved."""
-        full = collection.kind == FULL
         if self._plan.moves:
-            self._moved(collection, full=full)
+            self._moved(collection)
         else:
-            self.look()
-            kind = CollectionKind.FULL_TOLD if full else CollectionKind.MINOR_TOLD
-            self._collection(RecordKind.COLLECTION_END, collection, kind)
+            self._note_deaths()
+            self._collection(RecordKind.COLLECTION_END, collection, _told(collection))
+        self._used = self._plan.used_words()
         self._define_spaces()
         self._inner.collection_ends(collection)
 
-    def _moved(self, collection: Collection, *, full: bool) -> None:
+    def _moved(self, collection: Collection) -> None:
         """Write a whole collection of a collector that moves."""
-        objects = self._objects()
-        after = dict(zip(objects.identities.tolist(), self._bytes_of(objects.cells), strict=True))
+        full = collection.kind == FULL
+        known = self._known
+        identities, addresses = self._present()
+        there = np.isin(known.identities, identities, assume_unique=True)
+        places = known.addresses
+        to = np.zeros(known.count, np.int64)
+        to[there] = addresses[np.isin(identities, known.identities, assume_unique=True)]
         kind = CollectionKind.FULL if full else CollectionKind.MINOR
-        touched: set[int] = set()
+        named = there
+        touched: list[int] = []
         if not full:
-            changed = [one[0] for name, one in self._known.items() if after.get(name) != one[0]]
-            touched = {number for one in changed if (number := self._space_of(one)) >= 0}
-        if not full and not touched:
-            # A minor collection that names no space collects all young ones; this one changed nothing.
-            kind = CollectionKind.MINOR_TOLD
+            spaces = self._spaces_of(places)
+            touched = np.unique(spaces[(to != places) & (spaces >= 0)]).tolist()
+            named = there & np.isin(spaces, touched)
+            if not touched:
+                # A minor collection that names no space collects all young ones; this one changed nothing.
+                kind = CollectionKind.MINOR_TOLD
         self._collection(RecordKind.COLLECTION_START, collection, kind)
-        for number in sorted(touched):
+        for number in touched:
             self._add(RecordKind.COLLECTS, size=collection.number, length=number)
         if full or touched:
-            for identity, one in self._known.items():
-                to = after.get(identity)
-                if to is None or not (full or self._space_of(one[0]) in touched):
-                    continue
-                if to == one[0]:
-                    self._add(RecordKind.KEEP, address=to)
-                else:
-                    self._add(RecordKind.MOVE, address=one[0], to=to)
+            came, went = places[named], to[named]
+            self._add_columns(
+                np.where(came == went, RecordKind.KEEP, RecordKind.MOVE),
+                address=came,
+                to=np.where(came == went, 0, went),
+            )
         self._collection(RecordKind.COLLECTION_END, collection, kind)
-        self._known = {
-            name: (after[name], *one[1:]) for name, one in self._known.items() if name in after
-        }
+        known.replace(known.identities[there], to[there])
 
     def _collection(self, kind: RecordKind, collection: Collection, of: CollectionKind) -> None:
         cause = f"{collection.cause} ({collection.kind})"
@@ -204,6 +260,20 @@ class TraceRecorder(CollectionListener):
             number = self._causes[cause] = len(self._causes) + 1
             self._writer.define([pack_named(DefinitionKind.CAUSE, number, cause)])
         self._add(kind, detail=of, type_=number, length=collection.number)
+
+    def _write_accesses(self) -> None:
+        if self._log is None:
+            return
+        self._flush()
+        bits = self._log.bits()
+        start = self._bytes(self._plan.heap.start)
+        packed = np.packbits(bits, bitorder="little")
+        self._writer.write_access(
+            Access(
+                self._log.interval, -1, start, len(bits), _WORD_BITS, AccessMeaning.ACCESSED, packed
+            )
+        )
+        self.events += 1
 
     # Spaces
 
@@ -226,25 +296,30 @@ class TraceRecorder(CollectionListener):
             if kind != of:
                 self._add(RecordKind.SPACE_KIND, detail=kind, length=number)
 
-    def _space_of(self, place: int) -> int:
+    def _spaces_of(self, addresses: Longs) -> Longs:
+        """Return the number of the space of each address, -1 outside of all."""
+        found = np.full(len(addresses), -1, np.int64)
         for number, one, _ in self._spaces.values():
-            if self._bytes(one.start) <= place < self._bytes(one.end):
-                return number
-        return -1
+            start, end = self._bytes(one.start), self._bytes(one.end)
+            found[(addresses >= start) & (addresses < end) & (found < 0)] = number
+        return found
 
     # Events
 
-    def _objects(self) -> Objects:
+    def _present(self) -> tuple[Longs, Longs]:
+        """Identities and addresses of the objects that are there, by identity."""
         objects = self._plan.objects()
-        return objects.where(~objects.having(FORWARDED))
-
-    def _bytes_of(self, cells: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> list[int]:
-        return [int(one) for one in self._plan.heap.bytes_of(cells)]
+        objects = objects.where(~objects.having(FORWARDED))
+        order = np.argsort(objects.identities, kind="stable")
+        return (
+            objects.identities[order].astype(np.int64),
+            self._plan.heap.bytes_of(objects.cells).astype(np.int64)[order],
+        )
 
     def _bytes(self, cell: int) -> int:
         return int(self._plan.heap.bytes_of(cell)[0])
 
-    def _born(self, thread: int, address: int, size: int, type_id: int) -> None:
+    def _define_types(self) -> None:
         types = self._plan.heap.types
         if len(types) > self._types:
             self._writer.define(
@@ -255,7 +330,6 @@ class TraceRecorder(CollectionListener):
                 for number in range(self._types, len(types))
             )
             self._types = len(types)
-        self._add(RecordKind.ALLOCATE, thread=thread, address=address, size=size, type_=type_id + 1)
 
     def _add(
         self, kind: RecordKind, *, detail: int = 0, thread: int = _COLLECTOR, address: int = 0, to: int = 0, size: int = 0, type_: int = 0,
@@ -266,11 +340,25 @@ class TraceRecorder(CollectionListener):
         if len(self._rows) >= _BLOCK_EVENTS:
             self._flush()
 
+    def _add_columns(self, kind: Any, *, address: Longs, to: Any = 0, detail: int = 0) -> None:
+        """Add events of the collector, a row for each address."""
+        self._flush()
+        for start in range(0, len(address), _BLOCK_EVENTS):
+            rows = slice(start, start + _BLOCK_EVENTS)
+            columns = np.zeros((_COLUMNS, len(address[rows])), np.int64)
+            columns[0] = kind if np.isscalar(kind) else kind[rows]
+            columns[1], columns[2], columns[3] = detail, _COLLECTOR, address[rows]
+            columns[4] = to if np.isscalar(to) else to[rows]
+            self._write(columns)
+        self.events += len(address)
+
     def _flush(self) -> None:
-        if not self._rows:
-            return
-        kind, detail, thread, address, to, size, type_, length = np.array(self._rows, np.int64).T
-        self._rows.clear()
+        if self._rows:
+            self._write(np.array(self._rows, np.int64).T)
+            self._rows.clear()
+
+    def _write(self, columns: Longs) -> None:
+        kind, detail, thread, address, to, size, type_, length = columns
         count = len(kind)
         self._writer.write(
             EventColumns(
@@ -289,74 +377,13 @@ class TraceRecorder(CollectionListener):
         )
 
 
+def _told(collection: Collection) -> CollectionKind:
+    return CollectionKind.FULL_TOLD if collection.kind == FULL else CollectionKind.MINOR_TOLD
+
+
 def _kind_of(role: str, *, generations: bool) -> SpaceKind:
     if role == "nursery":
         return SpaceKind.EDEN
     if not generations:
         return SpaceKind.HEAP
     return SpaceKind.SURVIVOR if role in ("from", "to") else SpaceKind.OLD
-
-
-class RecordedMutator(Mutator):
-    """A program's operations, recorded.
-
-    Args:
-        plan: Whose heap it uses.
-        recorder: Takes the events.
-        seed: See `Mutator`.
-        shadow: See `Mutator`.
-        globals_: See `Mutator`.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        recorder: TraceRecorder,
-        *,
-        seed: int = 1,
-        shadow: bool = False,
-        globals_: int = 0,
-    ) -> None:
-        super().__init__(plan, seed=seed, shadow=shadow, globals_=globals_)
-        self._recorder = recorder
-
-    def new(
-        self, slot: int, fields: int, data: int = 0, *, type_id: int = 0, thread: int = 0
-    ) -> None:
-        """Make an object, and record its birth."""
-        super().new(slot, fields, data, type_id=type_id, thread=thread)
-        if self._recorder.follows_each_operation:
-            self._recorder.look(thread)
-        else:
-            cell = int(self.heap.roots[slot])
-            self._recorder.made(
-                thread, cell, int(self.heap.columns(np.array([cell])).sizes[0]), type_id
-            )
-
-    def load(self, to: int, slot: int, field: int) -> bool:
-        """Copy a reference to a slot; record what that frees."""
-        found = super().load(to, slot, field)
-        self._look()
-        return found
-
-    def store(self, slot: int, field: int, value: int | None) -> None:
-        """Store a reference, and record it, and what that frees."""
-        holder = self._holder(slot, field)
-        target = 0 if value is None else int(self.heap.roots[value])
-        self._recorder.stored(holder, field, target)
-        super().store(slot, field, value)
-        self._look()
-
-    def copy(self, to: int, slot: int) -> None:
-        """Copy a slot; record what that frees."""
-        super().copy(to, slot)
-        self._look()
-
-    def clear(self, slot: int) -> None:
-        """Clear a slot; record what that frees."""
-        super().clear(slot)
-        self._look()
-
-    def _look(self) -> None:
-        if self._recorder.follows_each_operation:
-            self._recorder.look()

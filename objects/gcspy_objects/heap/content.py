@@ -5,6 +5,7 @@ Knows columns, spaces and findings; does not know what records make of them (`st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -41,6 +42,10 @@ class Observer(Protocol):
 
     def freed(self, state: HeapContent, objects: FreedObjects) -> None:
         """Observe objects that were freed one by one."""
+        ...
+
+    def told(self, collections: Sequence[TraceCollection]) -> None:
+        """Observe that collections ended in which only such objects die."""
         ...
 
 

@@ -165,6 +165,8 @@ def take_frees(
     clock = part.allocated + sums[np.searchsorted(news.birth, event)]
     sizes, flags = _sizes_and_flags(state, part, news, victim)
     ended, after = _collections(state, batch, low, high, part, news, _Ends(event, sizes, flags))
+    if state.observer is not None and ended:
+        state.observer.told(ended)
     if state.observer is not None and len(victim):
         columns = _columns_of(state, batch, part, news, victim)
         state.observer.freed(state, FreedObjects(columns, event, clock, after))

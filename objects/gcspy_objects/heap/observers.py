@@ -5,7 +5,7 @@ Each is a `state.Observer`. Knows states; knows no trace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
@@ -62,6 +62,9 @@ class Transitions:
     def freed(self, state: HeapContent, objects: FreedObjects) -> None:
         """Ignore objects that were freed one by one."""
 
+    def told(self, collections: Sequence[TraceCollection]) -> None:
+        """Ignore collections in which only such objects die."""
+
     def step(self, state: HeapContent, collection: TraceCollection) -> CollectionStep:
         """Return the observations of the collection that has just ended."""
         if self._seen is None:
@@ -99,6 +102,10 @@ class DeathRecorder:
     def freed(self, state: HeapContent, objects: FreedObjects) -> None:
         """Copy the objects that were freed one by one."""
         self._dead.append(self._lives(state, dict(objects.columns), 0, objects))
+
+    def told(self, collections: Sequence[TraceCollection]) -> None:
+        """Note when they ended."""
+        self._ends += [one.end_event for one in collections]
 
     def take(self) -> Iterator[Lives]:
         """Return the observations since the last call."""
@@ -190,6 +197,9 @@ class Tracker:
         row = np.flatnonzero(objects.columns["birth"] == self._snapshot.birth[self._row])
         if len(row):
             self._freed = int(objects.event[row[0]]), int(objects.clock[row[0]])
+
+    def told(self, collections: Sequence[TraceCollection]) -> None:
+        """Ignore collections that end no life by themselves."""
 
     @property
     def gone(self) -> bool:

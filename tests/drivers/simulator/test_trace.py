@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from gcspy_drivers.simulator.heap import FORWARDED, Heap
+from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plans import make_plan
-from gcspy_drivers.simulator.trace_recorder import RecordedMutator, TraceRecorder
+from gcspy_drivers.simulator.trace_recorder import TraceRecorder
 from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.records import RecordKind
 from gcspy_objects.trace import open_trace
@@ -46,7 +47,8 @@ def compare(variant: Variant, steps: int, moments: int, path: Path, seed: int) -
     plan = make_plan(variant.plan, Heap(HEAP_BYTES, roots=ROOTS), **variant.options)
     file = io.BytesIO()
     recorder = TraceRecorder(plan, file)
-    mutator = RecordedMutator(plan, recorder, seed=seed)
+    mutator = Mutator(plan, seed=seed)
+    mutator.recorder = recorder
     seen: list[tuple[int, list[tuple[int, int, int, int]]]] = []
     done = 0
     while done < steps:

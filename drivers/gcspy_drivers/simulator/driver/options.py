@@ -59,7 +59,7 @@ class SimulationOptions:
         plan: More options of the collector, by name; program_options: initial values of the program's knobs.
         lesson: Name of the lesson that this is; empty: none.
         accesses: Whether the program's accesses to objects are shown.
-        trace: File for an object trace with accesses; empty: none.
+        trace: File for an object trace; empty: none.
         graph: Whether there are spaces of all objects and references, for heaps small enough for that.
     """
 

@@ -9,6 +9,7 @@ Knows how the parts are connected; the modules of the spaces know what to gather
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -39,7 +40,7 @@ from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Collection, CollectionListener, OutOfHeap, Plan
 from gcspy_drivers.simulator.plans import make_plan
 from gcspy_drivers.simulator.programs import make_run
-from gcspy_drivers.simulator.trace_output import TraceOutput
+from gcspy_drivers.simulator.trace_recorder import TraceRecorder
 from gcspy_server.api import (
     DetailTable,
     GatherRequest,
@@ -99,13 +100,10 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self.plan: Plan = make_plan(
             options.collector, self.heap, threads=options.threads, **options.plan
         )
-        if options.trace and (self.plan.frees_early or self.plan.incremental):
-            raise CommandError(
-                f"collector {options.collector}: objects die while the program runs, and a trace with accesses tells "
-                "deaths at collections only; name another collector, or leave out --trace"
-            )
         self.mutator = Mutator(self.plan, seed=options.seed)
-        if options.accesses or options.trace:
+        if options.accesses or (
+            options.trace and not (self.plan.frees_early or self.plan.incremental)
+        ):
             self.mutator.accesses = AccessLog(self.plan)
         self._run = make_run(options.program, self.mutator)
         self.program = self._run.program
@@ -200,8 +198,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
     @contextmanager
     def _traced(self) -> Iterator[None]:
         """Write an object trace meanwhile, if that was requested."""
-        log = self.mutator.accesses
-        if not self.options.trace or log is None:
+        if not self.options.trace:
             yield
             return
         with ExitStack() as stack:
@@ -211,14 +208,17 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
                 raise CommandError(
                     f"{self.options.trace} cannot be written ({error.strerror}): name a file that does not exist"
                 ) from None
-            output = TraceOutput(
-                file, self.plan, log, name=f"{self.plan.name}, {self.program.name}"
-            )
+            facts = {
+                "name": f"{self.plan.name}, {self.program.name}",
+                "started": str(time.time_ns()),
+            }
+            recorder = TraceRecorder(self.plan, file, facts, log=self.mutator.accesses)
+            self.mutator.recorder = recorder
             try:
                 yield
             finally:
-                if self.plan.collection is None:
-                    output.end()
+                if self.plan.collection is None or not self.plan.moves:
+                    recorder.end()
 
     def _run_program(self, on_step: Callable[[], None] | None) -> str:
         stop = self._stop
