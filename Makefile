@@ -34,7 +34,7 @@ help:
 	@echo "make audit        look the pinned packages up in advisory databases, where one can be reached"
 	@echo "make clean        remove .venv and everything else that was made here"
 
-$(READY): pyproject.toml constraints.txt .ci/install.py hatch_build.py $(shell find drivers gcspy_compiled objects protocol -name '*.[ch]') .ci/lock.py constraints.lock
+$(READY): pyproject.toml constraints.txt .ci/install.py hatch_build.py $(shell find drivers gcspy gcspy_compiled objects protocol -name '*.[ch]') .ci/lock.py constraints.lock
 	@test -n "$(PYTHON)" || { echo "gcspy: no Python 3.11 or newer found; on Debian or Ubuntu: apt-get install python3 python3-pip"; exit 1; }
 	@$(PYTHON) .ci/install.py
 

@@ -30,11 +30,14 @@ __all__ = [
     "inject_option",
     "is_address",
     "json_option",
+    "listen_option",
     "loads_stub",
     "mode_option",
     "moment_option",
     "needs_token",
     "new_file_option",
+    "no_window_option",
+    "range_options",
     "read_token",
     "reconnect_option",
     "sampling_options",
@@ -342,6 +345,35 @@ original_port_option = click.option(
     metavar="PORT",
     help="Also serve a visualiser of GCspy 1.0 (2002), on this TCP port of this machine.",
 )
+
+listen_option = click.option(
+    "--listen",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
+)
+
+
+def no_window_option(what: str) -> Callable[[F], F]:
+    """`--no-window`: serve `what` and open no window."""
+    return click.option(
+        "--no-window",
+        is_flag=True,
+        help=f"Serve {what} without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
+    )
+
+
+def range_options(function: F) -> F:
+    """`--first` and `--last`: the events of a recording that are meant."""
+    for name, what in (("--last", "last"), ("--first", "first")):
+        function = click.option(
+            name,
+            type=click.IntRange(1),
+            metavar="N",
+            help=f"{what.capitalize()} event. Default: the {what} of the recording.",
+        )(function)
+    return function
+
 
 web_option = click.option(
     "--web",

@@ -3,7 +3,7 @@
 ``hatch_build.py`` builds them when gcspy is installed. The name of a library contains a hash of its
 sources, which lie beside it: so Python never calls functions of other sources than those it was
 written for, even where somebody changed them and did not install again. Without a library the
-caller does the same in Python.
+caller does the same in Python. Where only a build of other sources is found, a warning says so.
 
 Knows names of files; does not know what a library computes. Loads neither numpy nor ctypes before a
 library is loaded.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -68,9 +69,24 @@ def find_library(name: str, folder: Path) -> Path | None:
     if os.environ.get(VARIABLE) == "no":
         return None
     try:
-        return next(iter(sorted(folder.glob(f"{name}-{hash_of_sources(folder)}-*.so"))), None)
+        built = next(iter(sorted(folder.glob(f"{name}-{hash_of_sources(folder)}-*.so"))), None)
+        if built is None and any(folder.glob(f"{name}-*-*.so")):
+            _warn_of_old_build(name)
     except OSError:  # installed as an archive, say
         return None
+    return built
+
+
+@cache
+def _warn_of_old_build(name: str) -> None:
+    """Tell, once for each library, that Python computes what an older build would have: nobody would notice but by the clock."""
+    import logging  # only here: a command that starts in 60 ms does without
+
+    logging.getLogger(__name__).warning(
+        "gcspy: %s was built of other sources than these, so Python replaces it, more slowly; install gcspy again "
+        "(in a source tree: .venv/bin/python hatch_build.py)",
+        name,
+    )
 
 
 def load_library(path: Path) -> Library | None:

@@ -25,8 +25,10 @@ from gcspy.options import (
     driver_options,
     driver_values_of,
     inject_option,
+    listen_option,
     loads_stub,
     mode_option,
+    no_window_option,
     original_port_option,
     read_token,
     sampling_options,
@@ -65,18 +67,9 @@ class _Target(click.ParamType[int | OriginalServer]):
 @click.command(cls=DriverCommand)
 @click.argument("target", metavar="PID|gcspy666://HOST:PORT", type=_Target())
 @tree_option
-@click.option(
-    "--no-window",
-    is_flag=True,
-    help="Serve the session without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
-)
+@no_window_option("the session")
 @web_option
-@click.option(
-    "--listen",
-    multiple=True,
-    metavar="ADDRESS",
-    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
-)
+@listen_option
 @click.option(
     "--trigger",
     "triggers",

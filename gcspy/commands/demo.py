@@ -20,7 +20,14 @@ from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson, simulate
 from gcspy.hosts.stop_signals import stop_at_signals
-from gcspy.options import read_token, theme_option, token_option, web_option
+from gcspy.options import (
+    listen_option,
+    no_window_option,
+    read_token,
+    theme_option,
+    token_option,
+    web_option,
+)
 from gcspy.output.share_lines import say_addresses
 from gcspy.output.terminal import say
 from gcspy_client.interruption import interruption_held_back
@@ -89,18 +96,9 @@ __all__ = ["command"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="Simulations: write every birth, move, store, death and access to a new object trace (.gctrace).",
 )
-@click.option(
-    "--no-window",
-    is_flag=True,
-    help="Serve a simulation or lesson without a window. Clients connect with `gcspy view` or `gcspy tail`.",
-)
+@no_window_option("a simulation or lesson")
 @web_option
-@click.option(
-    "--listen",
-    multiple=True,
-    metavar="ADDRESS",
-    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
-)
+@listen_option
 @click.option(
     "--record",
     metavar="FILE",

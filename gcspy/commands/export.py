@@ -13,7 +13,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.commands.screenshot import parse_size
 from gcspy.exit_codes import ExitCode
-from gcspy.options import files_argument
+from gcspy.options import files_argument, range_options
 from gcspy.output.picture_export import MOST_FRAMES, PictureOptions, write_gif, write_png_folder
 from gcspy.output.progress import progress_bar
 from gcspy.output.terminal import say
@@ -60,18 +60,7 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
     metavar="NAME",
     help="Export only this stream. Pictures, with --space: paint this stream.",
 )
-@click.option(
-    "--first",
-    type=click.IntRange(1),
-    metavar="N",
-    help="First event. Default: the first of the recording.",
-)
-@click.option(
-    "--last",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Last event. Default: the last of the recording.",
-)
+@range_options
 @click.option(
     "--every", type=click.IntRange(1), metavar="N", help="Pictures: take one in N events."
 )

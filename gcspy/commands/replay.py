@@ -19,6 +19,8 @@ from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import (
     class_options,
+    listen_option,
+    no_window_option,
     original_port_option,
     read_token,
     theme_option,
@@ -81,18 +83,9 @@ class _Played(click.Path):
     required=True,
     type=_Played(exists=True, path_type=Path),
 )
-@click.option(
-    "--no-window",
-    is_flag=True,
-    help="Serve the session without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
-)
+@no_window_option("the session")
 @web_option
-@click.option(
-    "--listen",
-    multiple=True,
-    metavar="ADDRESS",
-    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
-)
+@listen_option
 @click.option(
     "--speed",
     type=click.FloatRange(*SPEEDS),

@@ -26,6 +26,8 @@ from gcspy.options import (
     CONDITION,
     DriverCommand,
     driver_options,
+    listen_option,
+    no_window_option,
     original_port_option,
     read_token,
     sampling_options,
@@ -51,17 +53,8 @@ _ENDING_SECS = 1.0
 @click.command(cls=DriverCommand, context_settings={"allow_interspersed_args": False})
 @click.option("-m", "module", is_flag=True, help="Run PROGRAM as a module, like python -m.")
 @click.option("-c", "code", is_flag=True, help="Run PROGRAM as Python source text, like python -c.")
-@click.option(
-    "--no-window",
-    is_flag=True,
-    help="Serve the session without opening a window. Clients connect with `gcspy view` or `gcspy tail`.",
-)
-@click.option(
-    "--listen",
-    multiple=True,
-    metavar="ADDRESS",
-    help="Address to serve: HOST:PORT (port 0: any free port), tls:HOST:PORT or unix:/PATH. Repeatable.",
-)
+@no_window_option("the session")
+@listen_option
 @tree_option
 @click.option("--wait", is_flag=True, help="Start the program when the first client connects.")
 @click.option(

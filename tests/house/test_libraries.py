@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from gcspy_compiled.libraries import find_library, hash_of_sources, load_library
+from gcspy_compiled.libraries import _warn_of_old_build, find_library, hash_of_sources, load_library
 from tests.house.rooms import ROOT
 
 SOURCE = """
@@ -57,13 +57,18 @@ def test_a_library_is_built_found_and_called(hook: ModuleType, folder: Path) -> 
     assert not hasattr(library.held, "hidden")
 
 
-def test_a_library_of_other_sources_is_not_taken_and_is_removed_by_the_next_build(
-    hook: ModuleType, folder: Path
+def test_a_library_of_other_sources_is_told_not_taken_and_removed_by_the_next_build(
+    hook: ModuleType, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    _warn_of_old_build.cache_clear()
     assert build(hook, folder) == ""
     before = find_library("gcspy-loops", folder)
+    assert not caplog.messages
     (folder / "more.h").write_text("#define MORE 3\n")
     assert find_library("gcspy-loops", folder) is None
+    assert find_library("gcspy-loops", folder) is None
+    (told,) = caplog.messages
+    assert "gcspy-loops was built of other sources" in told
     assert build(hook, folder) == ""
     after = find_library("gcspy-loops", folder)
     assert [after] == list(folder.glob("*.so"))

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import io
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from gcspy_drivers.remote.positioned_file import PositionedFile
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.user import User
 
@@ -161,7 +161,7 @@ class TargetRoot:
         return os.readlink("", dir_fd=link)
 
 
-class RegularFile(io.RawIOBase):
+class RegularFile(PositionedFile):
     """A regular file that is read with ``pread``, up to a limit; if it shrinks meanwhile, it reads as end of file.
 
     Args:
@@ -173,15 +173,6 @@ class RegularFile(io.RawIOBase):
         super().__init__()
         self._fd = fd
         self._most_bytes = most_bytes
-        self._position = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
 
     def fileno(self) -> int:
         """Return the descriptor."""
@@ -194,25 +185,19 @@ class RegularFile(io.RawIOBase):
             os.close(fd)
         super().close()
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to an offset; the end is the file's, or the limit."""
-        end = min(os.fstat(self._fd).st_size, self._most_bytes) if whence == io.SEEK_END else 0
-        self._position = (
-            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: end}[whence]
-        )
-        if self._position < 0:
-            raise ValueError(f"offset {self._position} in a file")
-        return self._position
+    def end(self) -> int:
+        """Return the file's end, or the limit."""
+        return min(os.fstat(self._fd).st_size, self._most_bytes)
 
     def readinto(
         self, buffer: Any, /
     ) -> int:  # a writable buffer, which has no name before Python 3.12
         """Fill a buffer from the position on, up to the end of the file or the limit."""
         room = memoryview(buffer).cast("B")
-        size_bytes = min(len(room), max(0, self._most_bytes - self._position))
-        found = os.pread(self._fd, size_bytes, self._position) if size_bytes else b""
+        size_bytes = min(len(room), max(0, self._most_bytes - self.position))
+        found = os.pread(self._fd, size_bytes, self.position) if size_bytes else b""
         room[: len(found)] = found
-        self._position += len(found)
+        self.position += len(found)
         return len(found)
 
 

@@ -9,17 +9,12 @@
  * Source: jemalloc(3), stats.arenas.<i>.bins.<j>, arenas.bin.<j>, MALLCTL_ARENAS_ALL.
  */
 #define _GNU_SOURCE
-#define GCSPY_IMPLEMENTATION
-#include "gcspy.h"
+#include "gcspy_allocator.h"
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 
-enum { MOST_BINS = 64, MOST_ARENAS = 256, ALL_ARENAS = 4096, REST_MICROS = 20000 };
+enum { MOST_BINS = 64, MOST_ARENAS = 256, ALL_ARENAS = 4096 };
 
 static int (*ctl)(const char *, void *, size_t *, void *, size_t);
-static gcspy spy;
 static gcspy_space *bins, *arenas;
 static gcspy_stream *held, *room, *slabs, *region_bytes, *small, *large, *dirty, *muzzy, *resident, *mapped;
 
@@ -91,15 +86,6 @@ static void publish(void) {
     gcspy_end(&spy);
 }
 
-static void *asking(void *nothing) {
-    uint64_t last = 0;
-    for (;;) {
-        usleep(REST_MICROS);
-        if (gcspy_asked(&spy, &last)) publish();
-    }
-    return nothing;
-}
-
 static void open_spy(void) {
     static const char *const kinds[] = {"Statistics"};
     if (gcspy_open(&spy, "jemalloc", kinds, 1, 0, 1 << 20)) return;
@@ -117,24 +103,11 @@ static void open_spy(void) {
     resident = gcspy_add_stream(&spy, arenas, "Resident", 0, GCSPY_MAX_VAR, 0);
     mapped = gcspy_add_stream(&spy, arenas, "Mapped", 0, GCSPY_MAX_VAR, 0);
     gcspy_stream *in_bytes[] = {held, room, region_bytes, small, large, dirty, muzzy, resident, mapped};
-    for (unsigned i = 0; i < sizeof in_bytes / sizeof *in_bytes; i++)
-        if (in_bytes[i]) snprintf(in_bytes[i]->suffix, sizeof in_bytes[i]->suffix, " bytes");
-}
-
-static void start(void) {
-    pthread_t thread;
-    sigset_t all, before;
-    open_spy();
-    if (!spy.segment) return;
-    sigfillset(&all); /* signals of the program are for its own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (!pthread_create(&thread, NULL, asking, NULL)) pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    count_in_bytes(in_bytes, sizeof in_bytes / sizeof *in_bytes);
 }
 
 __attribute__((constructor)) static void loaded(void) {
     *(void **)&ctl = dlsym(RTLD_DEFAULT, "mallctl");
     if (!ctl) return;
-    pthread_atfork(NULL, NULL, start); /* a server that forks into the background goes on in the child */
-    start();
+    publish_in_background();
 }

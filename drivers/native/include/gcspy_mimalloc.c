@@ -14,18 +14,14 @@
  * Source: mimalloc.h 2.0, mi_heap_visit_blocks, mi_heap_area_t.
  */
 #define _GNU_SOURCE
-#define GCSPY_IMPLEMENTATION
-#include "gcspy.h"
+#include "gcspy_allocator.h"
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-enum { MOST_SIZES = 96, MOST_SEATS = 256, LARGEST = 128 << 10, REST_MICROS = 20000, ANSWER_MICROS = 20000 };
+enum { MOST_SIZES = 96, MOST_SEATS = 256, LARGEST = 128 << 10, ANSWER_MICROS = 20000 };
 
 struct area { void *blocks; size_t reserved, committed, used, block_size, full_block_size; }; /* mi_heap_area_t */
 struct sum { uint64_t size, used, room, pages; };
@@ -43,7 +39,6 @@ static struct seat seats[MOST_SEATS];
 static __thread struct seat *mine __attribute__((tls_model("initial-exec")));
 static pthread_key_t leaving;
 static atomic_uint tick;
-static gcspy spy;
 static gcspy_space *sizes, *threads;
 static gcspy_stream *size_used, *size_room, *size_pages, *size_bytes, *thread_used, *thread_room, *thread_pages, *thread_age;
 
@@ -153,17 +148,17 @@ static void publish(void) {
     gcspy_end(&spy);
 }
 
-static void *asking(void *nothing) {
-    uint64_t last = 0;
-    for (;;) {
-        usleep(REST_MICROS);
-        if (gcspy_asked(&spy, &last)) publish();
+static void free_seats(void) {
+    for (unsigned i = 0; i < MOST_SEATS; i++) {
+        atomic_store(&seats[i].taken, 0);
+        pthread_mutex_init(&seats[i].lock, NULL);
     }
-    return nothing;
+    mine = NULL;
 }
 
 static void open_spy(void) {
     static const char *const kinds[] = {"Count of pages"};
+    free_seats(); /* those of before a fork, in a child */
     if (gcspy_open(&spy, "mimalloc", kinds, 1, 0, 1 << 20)) return;
     sizes = gcspy_add_named_space(&spy, "Block sizes", GCSPY_TEXTS, MOST_SIZES);
     size_used = gcspy_add_stream(&spy, sizes, "Used", 0, GCSPY_PLAIN, 0xc83c32);
@@ -178,24 +173,7 @@ static void open_spy(void) {
     thread_age = gcspy_add_stream(&spy, threads, "Age", 0, GCSPY_MAX_VAR, 0x888888);
     gcspy_percent_of(&spy, thread_used, thread_room);
     gcspy_stream *in_bytes[] = {size_used, size_room, size_bytes, thread_used, thread_room};
-    for (unsigned i = 0; i < sizeof in_bytes / sizeof *in_bytes; i++)
-        if (in_bytes[i]) snprintf(in_bytes[i]->suffix, sizeof in_bytes[i]->suffix, " bytes");
-}
-
-static void start(void) {
-    pthread_t thread;
-    sigset_t all, before;
-    for (unsigned i = 0; i < MOST_SEATS; i++) {
-        atomic_store(&seats[i].taken, 0);
-        pthread_mutex_init(&seats[i].lock, NULL);
-    }
-    mine = NULL;
-    open_spy();
-    if (!spy.segment) return;
-    sigfillset(&all); /* signals of the program are for its own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (!pthread_create(&thread, NULL, asking, NULL)) pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    count_in_bytes(in_bytes, sizeof in_bytes / sizeof *in_bytes);
 }
 
 __attribute__((constructor)) static void loaded(void) {
@@ -204,7 +182,6 @@ __attribute__((constructor)) static void loaded(void) {
     *(void **)&visit = dlsym(RTLD_DEFAULT, "mi_heap_visit_blocks");
     *(void **)&default_heap = dlsym(RTLD_DEFAULT, "mi_heap_get_default");
     if (!hook || !visit || !default_heap || pthread_key_create(&leaving, leave)) return;
-    pthread_atfork(NULL, NULL, start); /* a server that forks into the background goes on in the child */
-    start();
+    publish_in_background();
     hook(answer, NULL);
 }

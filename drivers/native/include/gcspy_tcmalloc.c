@@ -10,18 +10,13 @@
  * Source: gperftools/malloc_extension_c.h, MallocExtension_GetStats: the text that it makes, of a buffer of 10,000 bytes or more.
  */
 #define _GNU_SOURCE
-#define GCSPY_IMPLEMENTATION
-#include "gcspy.h"
+#include "gcspy_allocator.h"
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { MOST_PARTS = 16, MOST_CLASSES = 256, MOST_RUNS = 256, MOST_TEXT = 1 << 17, REST_MICROS = 20000 };
+enum { MOST_PARTS = 16, MOST_CLASSES = 256, MOST_RUNS = 256, MOST_TEXT = 1 << 17 };
 
 static void (*stats)(char *, int);
-static gcspy spy;
 static gcspy_space *parts, *classes, *runs;
 static gcspy_stream *part_bytes, *class_objects, *class_bytes, *run_count, *run_bytes;
 static char text[MOST_TEXT];
@@ -80,15 +75,6 @@ static void publish(void) {
     gcspy_end(&spy);
 }
 
-static void *asking(void *nothing) {
-    uint64_t last = 0;
-    for (;;) {
-        usleep(REST_MICROS);
-        if (gcspy_asked(&spy, &last)) publish();
-    }
-    return nothing;
-}
-
 static void open_spy(void) {
     static const char *const kinds[] = {"Statistics"};
     if (gcspy_open(&spy, "tcmalloc", kinds, 1, 0, 1 << 20)) return;
@@ -101,26 +87,13 @@ static void open_spy(void) {
     run_bytes = gcspy_add_stream(&spy, runs, "Bytes", 0, GCSPY_MAX_VAR, 0x668844);
     run_count = gcspy_add_stream(&spy, runs, "Runs", 0, GCSPY_MAX_VAR, 0);
     gcspy_stream *in_bytes[] = {part_bytes, class_bytes, run_bytes};
-    for (unsigned i = 0; i < sizeof in_bytes / sizeof *in_bytes; i++)
-        if (in_bytes[i]) snprintf(in_bytes[i]->suffix, sizeof in_bytes[i]->suffix, " bytes");
+    count_in_bytes(in_bytes, sizeof in_bytes / sizeof *in_bytes);
     if (classes) snprintf(classes->about, sizeof classes->about, "Freed objects in caches of threads, the transfer cache and the central one, by size");
     if (runs) snprintf(runs->about, sizeof runs->about, "Free runs of pages by length; longer ones than 128 are in \"Memory\" only");
-}
-
-static void start(void) {
-    pthread_t thread;
-    sigset_t all, before;
-    open_spy();
-    if (!spy.segment) return;
-    sigfillset(&all); /* signals of the program are for its own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (!pthread_create(&thread, NULL, asking, NULL)) pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 __attribute__((constructor)) static void loaded(void) {
     *(void **)&stats = dlsym(RTLD_DEFAULT, "MallocExtension_GetStats");
     if (!stats) return;
-    pthread_atfork(NULL, NULL, start); /* a server that forks into the background goes on in the child */
-    start();
+    publish_in_background();
 }

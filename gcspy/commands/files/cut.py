@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError, RecordingError
 
-from gcspy.options import files_argument, new_file_option
+from gcspy.options import files_argument, new_file_option, range_options
 from gcspy.output.progress import progress_bar
 from gcspy.output.terminal import say
 from gcspy.recorder.named_recordings import opened
@@ -19,18 +19,7 @@ __all__ = ["command"]
 @click.command()
 @files_argument
 @new_file_option("File to write.")
-@click.option(
-    "--first",
-    type=click.IntRange(1),
-    metavar="N",
-    help="First event. Default: the first of the recording.",
-)
-@click.option(
-    "--last",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Last event. Default: the last of the recording.",
-)
+@range_options
 def command(
     files: tuple[Path, ...], output: Path, force: bool, first: int | None, last: int | None
 ) -> None:

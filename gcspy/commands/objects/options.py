@@ -15,6 +15,7 @@ __all__ = [
     "clock_option",
     "only_options",
     "output_options",
+    "table_options",
     "top_option",
     "trace_argument",
 ]
@@ -92,3 +93,35 @@ def output_options(function: F) -> F:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def table_options(kinds: str) -> Callable[[F], F]:
+    """The options of a table of kinds of objects: which collections, in which unit, how many rows, and the form of the answer.
+
+    Args:
+        kinds: What a row stands for, in the plural.
+    """
+    options = (
+        click.option(
+            "--gc",
+            "number",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Count only collection N and the allocations since the collection before it.",
+        ),
+        click.option(
+            "--each-gc",
+            is_flag=True,
+            help=f"Show one row per collection for each of the --top {kinds}.",
+        ),
+        bytes_option,
+        top_option(20),
+        output_options,
+    )
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate

@@ -7,13 +7,7 @@ from typing import Any
 
 import click
 
-from gcspy.commands.objects.options import (
-    bytes_option,
-    only_options,
-    output_options,
-    top_option,
-    trace_argument,
-)
+from gcspy.commands.objects.options import only_options, table_options, trace_argument
 
 __all__ = ["command"]
 
@@ -21,19 +15,7 @@ __all__ = ["command"]
 @click.command()
 @trace_argument
 @only_options
-@click.option(
-    "--gc",
-    "number",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Count only collection N and the allocations since the collection before it.",
-)
-@click.option(
-    "--each-gc", is_flag=True, help="Show one row per collection for each of the --top sites."
-)
-@bytes_option
-@top_option(20)
-@output_options
+@table_options("sites")
 def command(trace: Path, **options: Any) -> None:
     """Show objects by allocation site.
 

@@ -32,6 +32,9 @@ _BUCKETS_PER_ENTRY: Final = 64
 _LONGEST_CHAIN: Final = 1000
 """Entries of one bucket. A table grows when it has half as many entries as buckets."""
 
+_RUN: Final = 16
+"""Neighbouring buckets of a sample: 256 bytes of addresses, in which a block of that size begins."""
+
 _NEW_MEANWHILE: Final = 1024
 
 
@@ -80,7 +83,8 @@ def read_table(
     Args:
         copy: The memory.
         address: Address of the table.
-        most_buckets: Only the entries of this many buckets are read; None: of all.
+        most_buckets: Only the entries of this many buckets are read, in runs that are spread over
+            the table: a bucket stands for an address, and neighbours may all be of freed memory. None: of all.
 
     Returns:
         Its entries; None: there is no table.
@@ -89,10 +93,10 @@ def read_table(
     if not found[0] or not plausible_heads(head, len(copy.words) // _ENTRY_WORDS)[0]:
         return None
     count, buckets, first = head[0].tolist()
-    here = np.arange(min(buckets, most_buckets or buckets), dtype=np.int64)
+    here = _spread(buckets, most_buckets or buckets)
     words, ok = copy.many(first + 8 * here, 1)  # pages without any entry are not in the copy
-    here = here[ok & (words[:, 0] != 0)]
-    entry = words[here, 0]
+    ok &= words[:, 0] != 0
+    entry, here = words[ok, 0], here[ok]
     parts: list[NDArray[np.int64]] = []
     left = count + count // 4 + _NEW_MEANWHILE
     for _ in range(_LONGEST_CHAIN):
@@ -109,6 +113,15 @@ def read_table(
     table = np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int64)
     key, row = np.unique(table[:, 1], return_index=True)
     return Entries(key, table[row, 2], table[row, 0], max(0, count - len(key)), buckets)
+
+
+def _spread(buckets: int, most: int) -> NDArray[np.int64]:
+    """Return at most this many numbers of buckets, ascending, in runs of `_RUN`."""
+    if buckets <= most:
+        return np.arange(buckets, dtype=np.int64)
+    runs = most // _RUN
+    begin = np.arange(runs, dtype=np.int64) * (buckets // runs)
+    return (begin[:, None] + np.arange(_RUN, dtype=np.int64)).ravel()
 
 
 def hash_of_pointers(key: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -13,7 +13,15 @@ from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.spaces.pool_space import Pool
 from gcspy_server.api import GatherRequest, Setting, SettingKind
 
-__all__ = ["CARDS", "OBJECTS", "REFERENCES", "TILE_SIZE", "HeapView", "tile_size_setting"]
+__all__ = [
+    "CARDS",
+    "OBJECTS",
+    "REFERENCES",
+    "TILE_SIZE",
+    "HeapView",
+    "UnwalkedHeap",
+    "tile_size_setting",
+]
 
 CARDS: Final = 2
 """The level at which card tables, and what is beside the heap, are read; below it only bounds, regions and counters."""
@@ -88,6 +96,27 @@ class HeapView(Protocol):
     def epoch(self) -> Epoch | None:
         """Read how many collections there were, and whether one is under way; raises as `gather` does."""
         ...
+
+
+class UnwalkedHeap:
+    """The part of a `HeapView` about objects, for a collector that moves them while the program runs: they are not walked."""
+
+    def layout(self) -> HeapLayout | None:
+        """Return None."""
+        return None
+
+    def look(self) -> HeapLayout | None:
+        """Return None."""
+        return None
+
+    def marks(self, low: int, high: int) -> Marks | None:
+        """Return None: no objects are asked for."""
+        del low, high
+        return None
+
+    def epoch(self) -> Epoch | None:
+        """Return None."""
+        return None
 
 
 def tile_size_setting(extent_bytes: int, tile_bytes: int) -> tuple[Setting, tuple[int, ...]]:

@@ -10,11 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from gcspy_drivers.hotspot.heaps.heap_view import UnwalkedHeap
 from gcspy_drivers.hotspot.heaps.region_tiles import RegionTiles
 from gcspy_drivers.hotspot.heaps.shenandoah import RegionState, ShenandoahReader, ShenandoahReading
 from gcspy_drivers.hotspot.heaps.tile_streams import add_bytes
-from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout
-from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.spaces.pool_space import Pool
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.kit.streams import add_enumeration
@@ -48,7 +47,7 @@ _POOLS: Final = {
 }
 
 
-class ShenandoahView:
+class ShenandoahView(UnwalkedHeap):
     """The heap of one JVM with Shenandoah.
 
     Args:
@@ -128,23 +127,6 @@ class ShenandoahView:
         if request.wants(self._space):
             self._fill(self._reading)
         return _pools(self._reading)
-
-    def layout(self) -> HeapLayout | None:
-        """Nothing: this collector moves objects while the program runs, and they are not walked."""
-        return None
-
-    def look(self) -> HeapLayout | None:
-        """As `layout`."""
-        return None
-
-    def marks(self, low: int, high: int) -> Marks | None:
-        """Nothing, as nothing is walked."""
-        del low, high
-        return None
-
-    def epoch(self) -> Epoch | None:
-        """Nothing, as nothing is walked."""
-        return None
 
     def _fill(self, reading: ShenandoahReading) -> None:
         tiles, space = self._tiles, self._space

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from gcspy_protocol.errors import TargetError
 
+from gcspy_drivers.hotspot.heaps.heap_view import UnwalkedHeap
 from gcspy_drivers.hotspot.heaps.zgc import OLD_AGE, PAGE_KINDS, ZReader, ZReading
-from gcspy_drivers.hotspot.objects.layout import Epoch, HeapLayout
-from gcspy_drivers.hotspot.objects.marks import Marks
 from gcspy_drivers.hotspot.spaces.pool_space import Pool
 from gcspy_drivers.hotspot.vm.jvm import Jvm
 from gcspy_drivers.kit.streams import add_bytes, add_count, add_enumeration
@@ -30,7 +29,7 @@ __all__ = ["ZView"]
 _I8_MAX = (1 << 63) - 1
 
 
-class ZView:
+class ZView(UnwalkedHeap):
     """The heap of one JVM with ZGC.
 
     Args:
@@ -130,23 +129,6 @@ class ZView:
         if request.wants(self._space):
             self._fill(self._reading)
         return self._pools(self._reading)
-
-    def layout(self) -> HeapLayout | None:
-        """Nothing: this collector moves objects while the program runs, and they are not walked."""
-        return None
-
-    def look(self) -> HeapLayout | None:
-        """As `layout`."""
-        return None
-
-    def marks(self, low: int, high: int) -> Marks | None:
-        """Nothing, as nothing is walked."""
-        del low, high
-        return None
-
-    def epoch(self) -> Epoch | None:
-        """Nothing, as nothing is walked."""
-        return None
 
     def _fill(self, reading: ZReading | None) -> None:
         space = self._space

@@ -10,7 +10,6 @@ Source: System V ABI, chapter "Program Loading"; proc(5) for map_files and root.
 
 from __future__ import annotations
 
-import io
 import os
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +22,7 @@ from gcspy_drivers.remote.elf.file import ElfFile, Load
 from gcspy_drivers.remote.files import RegularFile, TargetRoot, reopen_regular
 from gcspy_drivers.remote.mapping_table import EXECUTE, READ, MappingTable
 from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.positioned_file import PositionedFile
 from gcspy_drivers.remote.process import Process
 
 __all__ = ["Image", "open_file", "open_image"]
@@ -168,7 +168,7 @@ def open_image(process: Process, memory: Memory, maps: MappingTable, path: str) 
     )
 
 
-class _MappedFile(io.RawIOBase):
+class _MappedFile(PositionedFile):
     """The mapped parts of a file, at the file's own offsets; between the mappings it reads as end of file.
 
     Args:
@@ -187,25 +187,10 @@ class _MappedFile(io.RawIOBase):
             for one in mapped
             if one.permissions & READ and one.inode == mapped[0].inode
         ]
-        self._position = 0
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to an offset of the file; its end is where the last mapping ends."""
-        end = max((end for _, end, _ in self._pieces), default=0)
-        self._position = (
-            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: end}[whence]
-        )
-        if self._position < 0:
-            raise ValueError(f"offset {self._position} in a file")
-        return self._position
+    def end(self) -> int:
+        """Return where the last mapping ends."""
+        return max((end for _, end, _ in self._pieces), default=0)
 
     def readinto(
         self, buffer: Any, /
@@ -213,12 +198,12 @@ class _MappedFile(io.RawIOBase):
         """Fill a buffer from the mapping that holds the position, as far as it goes."""
         out = memoryview(buffer).cast("B")
         for first, end, addr in self._pieces:
-            if first <= self._position < end:
-                size_bytes = min(len(out), end - self._position)
-                found = self._memory.try_read(addr + self._position - first, size_bytes)
+            if first <= self.position < end:
+                size_bytes = min(len(out), end - self.position)
+                found = self._memory.try_read(addr + self.position - first, size_bytes)
                 if found is not None:
                     out[:size_bytes] = found
-                    self._position += size_bytes
+                    self.position += size_bytes
                     return size_bytes
         return 0
 

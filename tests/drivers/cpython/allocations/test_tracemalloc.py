@@ -228,6 +228,26 @@ def test_chains_in_a_circle_end(start: Start, own_python: str) -> None:
     )
 
 
+def test_a_table_is_found_though_its_first_buckets_are_empty(start: Start, own_python: str) -> None:
+    # A bucket stands for an address: those of a large block that was freed are neighbours, and empty.
+    target = start(own_python, PROGRAM, {"PYTHONTRACEMALLOC": "1"})
+    target.wait_objects()
+    copy, layout, places = copied(target)
+    table = copy.word(places.traces) or 0
+    buckets, first = copy.word(table + 8) or 0, copy.word(table + 16) or 0
+    emptied = copy.words.copy()
+    for at in range(buckets // 2):
+        if copy.word(first + 8 * at):
+            place = copy.place(first + 8 * at)
+            assert place is not None
+            emptied[place] = 0
+    found = read_traces(
+        replace(copy, words=emptied), layout, replace(places, config=0, traces=0, domains=0)
+    )
+    assert isinstance(found, Traces)
+    assert len(found.address)
+
+
 def free_variables(copy: MemoryCopy, places: TracePlaces, count: int) -> int:
     """Return where this many words of variables are in the copy, without those of tracemalloc."""
     first, end = places.writable[0]
