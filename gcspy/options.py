@@ -30,6 +30,7 @@ __all__ = [
     "inject_option",
     "is_address",
     "json_option",
+    "language_option",
     "listen_option",
     "loads_stub",
     "mode_option",
@@ -380,6 +381,36 @@ web_option = click.option(
     multiple=True,
     metavar="ADDRESS",
     help="Also serve the session as a page to web browsers: HOST:PORT on this machine (port 0: any free port), or tls:HOST:PORT. Repeatable.",
+)
+
+
+def _choose_language(context: click.Context, _option: click.Parameter, text: str | None) -> None:
+    """Set the language of this command and of the processes that it starts."""
+    if text is None or context.resilient_parsing:
+        return
+    from gcspy_client.translation import LANGUAGE_VARIABLE, chosen_language
+
+    language = chosen_language(text)
+    if not language:
+        raise click.BadParameter(f"{text} is not a language: write it as de or pt_BR")
+    before = os.environ.get(LANGUAGE_VARIABLE)
+    os.environ[LANGUAGE_VARIABLE] = language
+
+    def restore() -> None:
+        if before is None:
+            os.environ.pop(LANGUAGE_VARIABLE, None)
+        else:
+            os.environ[LANGUAGE_VARIABLE] = before
+
+    context.call_on_close(restore)
+
+
+language_option = click.option(
+    "--lang",
+    metavar="LANGUAGE",
+    expose_value=False,
+    callback=_choose_language,
+    help="Language of lessons, of their panel and of pages for browsers, such as de. Default: that of the environment; English where a text is not translated.",
 )
 
 theme_option = click.option(

@@ -25,6 +25,7 @@ from tests.rewriting import RewritingPlugin
 # Before anything imports Qt.
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.pop("GCSPY_TOKEN", None)
+os.environ["LANGUAGE"] = "en"  # of lessons; tests of languages set their own
 
 # Whatever a test starts and crashes says where.
 os.environ["PYTHONFAULTHANDLER"] = "1"

@@ -25,6 +25,7 @@ from gcspy.options import (
     driver_options,
     driver_values_of,
     inject_option,
+    language_option,
     listen_option,
     loads_stub,
     mode_option,
@@ -85,6 +86,7 @@ class _Target(click.ParamType[int | OriginalServer]):
 @mode_option
 @original_port_option
 @token_option
+@language_option
 @theme_option
 @class_options
 def command(

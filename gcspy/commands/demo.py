@@ -21,6 +21,7 @@ from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.simulation_host import SimulatingOptions, fields_of_lesson, simulate
 from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import (
+    language_option,
     listen_option,
     no_window_option,
     read_token,
@@ -125,6 +126,7 @@ __all__ = ["command"]
     show_default=True,
     help="Without a display: PNG file to write.",
 )
+@language_option
 @theme_option
 @token_option
 @click.option(

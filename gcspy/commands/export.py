@@ -13,7 +13,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.commands.screenshot import parse_size
 from gcspy.exit_codes import ExitCode
-from gcspy.options import files_argument, range_options
+from gcspy.options import files_argument, language_option, range_options
 from gcspy.output.picture_export import MOST_FRAMES, PictureOptions, write_gif, write_png_folder
 from gcspy.output.progress import progress_bar
 from gcspy.output.terminal import say
@@ -31,6 +31,7 @@ _OF_PICTURES = ("every", "kinds", "most_frames", "size", "theme", "speed")
 
 @click.command()
 @files_argument
+@language_option
 @click.option(
     "-o",
     "--output",

@@ -19,6 +19,7 @@ from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import (
     class_options,
+    language_option,
     listen_option,
     no_window_option,
     original_port_option,
@@ -132,6 +133,7 @@ class _Played(click.Path):
 @trace_options
 @original_port_option
 @token_option
+@language_option
 @theme_option
 @class_options
 def command(

@@ -9,7 +9,7 @@ from gcspy_protocol.address import Address, TcpAddress, parse_address
 
 from gcspy.gui import require_window
 from gcspy.hosts.launcher import front_door
-from gcspy.options import class_options, read_token, theme_option, token_option
+from gcspy.options import class_options, language_option, read_token, theme_option, token_option
 from gcspy_client.interruption import interruption_held_back
 
 __all__ = ["command"]
@@ -18,6 +18,7 @@ __all__ = ["command"]
 @click.command()
 @click.argument("address")
 @token_option
+@language_option
 @theme_option
 @click.option(
     "--watch-only",

@@ -16,6 +16,7 @@ import hashlib
 import hmac
 import json
 import logging
+import os
 import secrets
 import socket
 import ssl
@@ -225,9 +226,11 @@ class WebGateway:
     def _page(self) -> bytes:
         from gcspy_client.lessons import shipped_lessons
         from gcspy_client.page import page_of_session
+        from gcspy_client.translation import LANGUAGE_VARIABLE, chosen_language
 
         lessons = [*shipped_lessons(), *([] if self._lesson is None else [self._lesson])]
-        return page_of_session(self._title, lessons, asks_token=bool(self._token))
+        own = chosen_language(os.environ.get(LANGUAGE_VARIABLE, ""))
+        return page_of_session(self._title, lessons, asks_token=bool(self._token), language=own)
 
     # ------------------------------------------------------------------ pages
 

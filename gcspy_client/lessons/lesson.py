@@ -190,6 +190,8 @@ class Lesson:
         simulation: The simulation: fields of the simulator's options, by name.
         steps: In their order; at least one.
         path: The file it was read from.
+        language: The language of its texts.
+        original: The lesson as it was written, of which this is a translation; None: itself.
     """
 
     name: str
@@ -198,8 +200,10 @@ class Lesson:
     simulation: Mapping[str, Any]
     steps: tuple[LessonStep, ...]
     path: str = ""
+    language: str = "en"
+    original: Lesson | None = None
 
     def order(self, place: int, seed: str = "") -> tuple[int, ...]:
         """The order in which the choices of a step's question are shown; empty: it has no question."""
-        question = self.steps[place].question
+        question = (self.original or self).steps[place].question  # the same in every language
         return () if question is None else question.order(f"{self.name}/{place}/{seed}")

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gcspy_client.lessons.lesson import Lesson, LessonQuestion, LessonStep
+from gcspy_client.lessons.lesson_translation import translated_lesson
 
-__all__ = ["lint_lesson", "lint_lessons"]
+__all__ = ["lint_lesson", "lint_lessons", "lint_translation"]
 
 _LONGER: Final = 1.6
 """A right choice this many times as long as the longest other one is guessed by its length."""
@@ -75,6 +76,23 @@ def lint_lessons(lessons: Sequence[Lesson], seed: str = "") -> list[str]:
     return found
 
 
+def lint_translation(lesson: Lesson, language: str) -> list[str]:
+    """Say what cannot be seen on a small screen, or gives an answer away by its length, in a translation.
+
+    Args:
+        lesson: The lesson.
+        language: The language; of another no problem is found.
+    """
+    translated = translated_lesson(lesson, language)
+    found: list[str] = []
+    for place, step in enumerate(translated.steps if translated.original else ()):
+        problems = list(_text_problems(step))
+        if step.question is not None:
+            problems += _length_problems(step.question)
+        found += [f"step {place + 1}, {step.title!r}: {problem}" for problem in problems]
+    return found
+
+
 def _text_problems(step: LessonStep) -> Iterable[str]:
     if len(step.text) > _MOST_TEXT:
         yield f"its text has {len(step.text)} characters: at most {_MOST_TEXT} can be seen beside the tiles"
@@ -110,17 +128,12 @@ def _question_problems(question: LessonQuestion, before: str) -> Iterable[str]:
         yield f"its question has {len(choices)} choices: half of a guess is right; give three"
     if len({_plain(choice).lower() for choice in choices}) < len(choices):
         yield "two choices of its question are the same"
-    if len(right) > _LONGER * max(map(len, others), default=len(right)):
-        yield f"the right choice has {len(right)} characters, the others at most {max(map(len, others))}: its length gives it away"
+    yield from _length_problems(question)
     if not question.because:
         yield "its question has no explanation: add because"
     for place, choice in enumerate(choices):
         if place != question.answer and not question.feedback_on(place):
             yield f"the wrong choice {choice!r} is not explained: add feedback"
-        if len(choice) > _MOST_CHOICE:
-            yield f"a choice has {len(choice)} characters: at most {_MOST_CHOICE} can be seen"
-    if len(question.ask) > _MOST_ASK:
-        yield f"its question has {len(question.ask)} characters: at most {_MOST_ASK} can be seen"
     if len(right) > 8 and _plain(right).lower() in _plain(before).lower():
         yield f"the right choice, {right!r}, stands in the text above the question"
     told = _words(question.ask)
@@ -129,6 +142,18 @@ def _question_problems(question: LessonQuestion, before: str) -> Iterable[str]:
         _related(word, one) for other in others for word in _words(other) for one in told
     ):
         yield f"only the right choice repeats a word of the question: {shared[0]!r}"
+
+
+def _length_problems(question: LessonQuestion) -> Iterable[str]:
+    choices, right = question.choices, question.choices[question.answer]
+    others = [len(choice) for choice in choices if choice != right]
+    if len(right) > _LONGER * max(others, default=len(right)):
+        yield f"the right choice has {len(right)} characters, the others at most {max(others)}: its length gives it away"
+    for choice in choices:
+        if len(choice) > _MOST_CHOICE:
+            yield f"a choice has {len(choice)} characters: at most {_MOST_CHOICE} can be seen"
+    if len(question.ask) > _MOST_ASK:
+        yield f"its question has {len(question.ask)} characters: at most {_MOST_ASK} can be seen"
 
 
 def _words(text: str) -> set[str]:

@@ -103,10 +103,10 @@ class StudentReport:
 
 
 def digest_of(lesson: Lesson) -> str:
-    """A digest of what a lesson asks."""
+    """A digest of what a lesson asks; the same in every language."""
     asked = [
         [step.title, step.question and [step.question.ask, step.question.choices]]
-        for step in lesson.steps
+        for step in (lesson.original or lesson).steps
     ]
     return sha256(json.dumps(asked).encode()).hexdigest()[:16]
 

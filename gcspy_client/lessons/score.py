@@ -1,11 +1,13 @@
 """The result of a student in a lesson.
 
-Knows numbers only.
+Knows numbers, and their words.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from gcspy_client.translation import translate
 
 __all__ = ["Score"]
 
@@ -30,5 +32,15 @@ class Score:
         """The result as a sentence."""
         if not self.answered:
             return ""
-        said = f"{self.first} of {self.answered} right at the first try"
-        return f"{said}, {self.later} at the second" if self.later else said
+        if not self.later:
+            return translate(
+                "{first} of {answered} right at the first try",
+                first=self.first,
+                answered=self.answered,
+            )
+        return translate(
+            "{first} of {answered} right at the first try, {later} at the second",
+            first=self.first,
+            answered=self.answered,
+            later=self.later,
+        )

@@ -15,6 +15,7 @@ from gcspy_protocol.attendance import person_name
 from gcspy_protocol.messages import Client
 
 from gcspy_client.lessons.lesson import Lesson
+from gcspy_client.translation import translate
 
 __all__ = ["AnswerRecord", "ClassAnswers", "Tally"]
 
@@ -69,14 +70,20 @@ class Tally:
         Args:
             order: Places of the choices in the order in which they are shown.
         """
-        words = f"{self.answered} of {self.followers} answered"
+        words = translate(
+            "{answered} of {followers} answered", answered=self.answered, followers=self.followers
+        )
         total = self.choices.total()
         if total:
             place, often = max(self.choices.items(), key=lambda item: (item[1], -item[0]))
             shown = order.index(place) + 1 if place in order else place + 1
-            words += f", {round(100 * often / total)} % chose {shown}"
-        if self.elsewhere:
-            words += f", {self.elsewhere} {'is' if self.elsewhere == 1 else 'are'} at another step"
+            words += translate(
+                ", {share} % chose {choice}", share=round(100 * often / total), choice=shown
+            )
+        if self.elsewhere == 1:
+            words += translate(", 1 is at another step")
+        elif self.elsewhere:
+            words += translate(", {number} are at another step", number=self.elsewhere)
         return words
 
 

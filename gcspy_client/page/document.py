@@ -16,11 +16,15 @@ from string import Template
 from typing import Any, Final
 
 from gcspy_client.lessons.lesson import Lesson
+from gcspy_client.lessons.lesson_translation import translated_lesson
 from gcspy_client.page.lesson_texts import texts_of_lesson
+from gcspy_client.translation import interface_catalog, languages
+from gcspy_client.translation.messages import page_messages
 
-__all__ = ["SCRIPTS", "make_document", "page_of_session", "script"]
+__all__ = ["SCRIPTS", "make_document", "page_of_session", "script", "words_of_page"]
 
 SCRIPTS: Final = (
+    "words.js",
     "msgpack.js",
     "wire.js",
     "palette.js",
@@ -96,21 +100,48 @@ def make_document(facts: Mapping[str, Any], events: str = "") -> bytes:
     )
 
 
-def page_of_session(title: str, lessons: Iterable[Lesson], *, asks_token: bool) -> bytes:
+def words_of_page(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The words of the page in some languages, by language and English text; a language without a catalog is left out."""
+    wanted = page_messages()
+    found = {}
+    for name in names:
+        there = interface_catalog(name).texts
+        if there:
+            found[name] = {text: there[text] for text in wanted if text in there}
+    return found
+
+
+def page_of_session(
+    title: str, lessons: Iterable[Lesson], *, asks_token: bool, language: str = ""
+) -> bytes:
     """The page of a session that is served to browsers.
 
     Args:
         title: Name of the session.
         lessons: Lessons whose texts the page has, so that it can follow a leader through them.
         asks_token: Whether a browser must know the token.
+        language: Its language; empty: each browser takes its own, if there are words in it.
     """
+    shipped = tuple(lessons)
+    names = (language,) if language else languages()
+    translations = {
+        name: {
+            one.name: texts_of_lesson(one)
+            for one in (translated_lesson(lesson, name) for lesson in shipped)
+            if one.original is not None
+        }
+        for name in names
+    }
     facts = {
         "live": True,
         "title": title,
         "subtitle": "live",
         "theme": "",
         "kinds": [],
-        "lessons": {one.name: texts_of_lesson(one) for one in lessons},
+        "lessons": {one.name: texts_of_lesson(one) for one in shipped},
+        "translations": translations,
+        "language": language,
+        "words": words_of_page(names),
         "lesson": None,
         "asksToken": asks_token,
     }

@@ -41,7 +41,7 @@ class ObjectGraph {
     const known = nodes.filter((one) => one.live !== null);
     if (!known.length) return info;
     const live = known.filter((one) => one.live).length, rooted = nodes.filter((one) => one.roots).length;
-    return `${nodes.length} objects, ${edges.length} references, ${live} reachable, ${known.length - live} garbage, ${rooted} held by roots`;
+    return T("{objects} objects, {references} references, {live} reachable, {garbage} garbage, {rooted} held by roots", { objects: nodes.length, references: edges.length, live, garbage: known.length - live, rooted });
   }
 
   draw(session, selected, theme, inks) {

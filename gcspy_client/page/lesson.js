@@ -19,16 +19,16 @@ class LessonPanel {
   build() {
     this.title = make("h2", { class: "caption", text: this.lesson.title });
     this.place = make("span", { class: "dim" });
-    this.bar = make("progress", { max: this.lesson.steps.length, value: 0, "aria-label": "Steps" });
-    this.text = make("div", { class: "prose", tabindex: 0, role: "region", "aria-label": "Text of the lesson" });
-    this.card = make("div", { class: "card", role: "group", "aria-label": "Question" });
+    this.bar = make("progress", { max: this.lesson.steps.length, value: 0, "aria-label": T("Steps") });
+    this.text = make("div", { class: "prose", tabindex: 0, role: "region", "aria-label": T("Text of the lesson") });
+    this.card = make("div", { class: "card", role: "group", "aria-label": T("Question") });
     this.asked = make("p", { class: "asked", id: "asked" });
     this.choices = make("div", { class: "choices", role: "group", "aria-labelledby": "asked" });
     this.told = make("p", { class: "told", role: "status", "aria-live": "polite" });
     this.card.append(this.asked, this.choices, this.told);
     this.note = make("p", { class: "note" });
-    this.back = make("button", { type: "button", "aria-keyshortcuts": "Alt+ArrowLeft", title: "The step before (Alt+Left, P)", onclick: () => this.go(this.at - 1) }, "Back");
-    this.next = make("button", { type: "button", class: "primary", "aria-keyshortcuts": "Alt+ArrowRight", title: "The next step (Alt+Right, N)", onclick: () => this.go(this.at + 1) }, "Next");
+    this.back = make("button", { type: "button", "aria-keyshortcuts": "Alt+ArrowLeft", title: T("The step before (Alt+Left, P)"), onclick: () => this.go(this.at - 1) }, T("Back"));
+    this.next = make("button", { type: "button", class: "primary", "aria-keyshortcuts": "Alt+ArrowRight", title: T("The next step (Alt+Right, N)"), onclick: () => this.go(this.at + 1) }, T("Next"));
     this.score = make("span", { class: "dim score" });
     const head = make("div", { class: "row" }, this.title, this.place);
     this.root.replaceChildren(head, this.bar, this.text, this.card, this.note, make("div", { class: "row foot" }, this.back, this.score, this.next));
@@ -54,10 +54,10 @@ class LessonPanel {
   }
 
   whyNotNext() {
-    if (this.led) return "The leader of the class goes to the next step.";
-    if (this.at + 1 >= this.lesson.steps.length) return "This is the last step.";
-    if (this.asks) return "Answer the question first.";
-    return this.running ? "The recording is running to the event of this step." : "";
+    if (this.led) return T("The leader of the class goes to the next step.");
+    if (this.at + 1 >= this.lesson.steps.length) return T("This is the last step.");
+    if (this.asks) return T("Answer the question first.");
+    return this.running ? T("The recording is running to the event of this step.") : "";
   }
 
   async go(place) {
@@ -71,7 +71,7 @@ class LessonPanel {
     this.arrived.add(place);
     this.host.look(this.viewAt(place));
     this.refresh();
-    if (this.question && !this.isOver(place)) this.host.say(`Question: ${this.question.ask}`);
+    if (this.question && !this.isOver(place)) this.host.say(T("Question: {question}", { question: this.question.ask }));
   }
 
   // The view of a step, or the latest one before it.
@@ -106,7 +106,7 @@ class LessonPanel {
     const asked = place.attempt && !(before && before.step === place.step && before.attempt);
     if (place.revealed) this.revealed.add(this.at);
     this.refresh();
-    if (asked && this.question) this.host.say(`Question: ${this.question.ask}`);
+    if (asked && this.question) this.host.say(T("Question: {question}", { question: this.question.ask }));
   }
 
   mayTry() {
@@ -129,20 +129,20 @@ class LessonPanel {
   refresh() {
     const { step, question } = this, count = this.lesson.steps.length;
     if (!step) return;
-    this.place.textContent = `Step ${this.at + 1} of ${count}`;
+    this.place.textContent = T("Step {number} of {count}", { number: this.at + 1, count });
     this.bar.value = this.at + 1;
     const arrived = this.arrived.has(this.at);
     this.card.hidden = !arrived || !(question || step.exercise);
     if (arrived && question) this.showQuestion(question);
     else if (arrived && step.exercise) {
-      this.asked.textContent = `Exercise: ${step.exercise.task}`;
+      this.asked.textContent = T("Exercise: {task}", { task: step.exercise.task });
       this.told.className = "told";
-      this.told.textContent = "A page cannot set anything: `gcspy demo` runs the lesson. Go on to see a solution.";
+      this.told.textContent = T("A page cannot set anything: `gcspy demo` runs the lesson. Go on to see a solution.");
     }
-    this.note.textContent = this.running ? "Running to the next event of the lesson …" : this.led && !arrived ? "The leader of the class is on the way to this step …" : "";
+    this.note.textContent = this.running ? T("Running to the next event of the lesson …") : this.led && !arrived ? T("The leader of the class is on the way to this step …") : "";
     const why = this.whyNotNext();
     this.next.disabled = !!why;
-    this.next.title = why || "The next step (Alt+Right, N)";
+    this.next.title = why || T("The next step (Alt+Right, N)");
     this.back.disabled = this.at <= 0 || !!this.led;
     this.score.textContent = this.scoreText();
     this.host.changed();
@@ -156,16 +156,16 @@ class LessonPanel {
       button.disabled = over || taken || !this.mayTry();
       button.classList.toggle("right", right);
       button.classList.toggle("wrong", taken && !right && (over || !this.led));
-      const mark = right ? "✓ right" : taken ? (over || !this.led ? "✗ wrong" : "● your answer") : "";
+      const mark = right ? T("✓ right") : taken ? (over || !this.led ? T("✗ wrong") : T("● your answer")) : "";
       button.querySelector(".mark").textContent = mark;
     }
     let words = "", tone = "";
-    if (this.led && !over && tries.length) words = `Your answer is with the teacher.${this.mayTry() ? " Answer once more." : ""}`;
+    if (this.led && !over && tries.length) words = T("Your answer is with the teacher.") + (this.mayTry() ? ` ${T("Answer once more.")}` : "");
     else if (over && !tries.length) words = question.because;
     else if (tries.length) {
       const last = tries[tries.length - 1], own = question.feedback[last] || "", right = last === question.answer;
       tone = right ? "good" : "bad";
-      words = [right ? "Correct." : "Not correct.", own, over ? question.because : "Try once more."].filter(Boolean).join(" ");
+      words = [right ? T("Correct.") : T("Not correct."), own, over ? question.because : T("Try once more.")].filter(Boolean).join(" ");
     }
     this.told.className = `told ${tone}`;
     if (this.told.textContent !== words) this.told.textContent = words;
@@ -177,6 +177,7 @@ class LessonPanel {
     if (!done.length) return "";
     const rightAt = (number) => asked.filter(([question, place]) => (this.tries.get(place) || [])[number] === question.answer).length;
     const later = rightAt(1);
-    return `${rightAt(0)} of ${done.length} right at the first try${later ? `, ${later} at the second` : ""}`;
+    const first = rightAt(0), answered = done.length;
+    return later ? T("{first} of {answered} right at the first try, {later} at the second", { first, answered, later }) : T("{first} of {answered} right at the first try", { first, answered });
   }
 }

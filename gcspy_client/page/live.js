@@ -46,18 +46,18 @@ class Remote {
   }
 
   fail(error) {
-    this.ended = error instanceof WireError ? `The session sent something wrong: ${error.message}.` : `The page failed: ${error.message}`;
+    this.ended = error instanceof WireError ? T("The session sent something wrong: {reason}.", { reason: error.message }) : T("The page failed: {reason}", { reason: error.message });
     this.line.close();
   }
 
   closed() {
     if (this.ended) {
       this.page.problem(this.ended);
-      this.page.showConnection("not connected");
+      this.page.showConnection(T("not connected"));
       return;
     }
     const millis = AGAIN_MILLIS[Math.min(this.tries++, AGAIN_MILLIS.length - 1)];
-    this.page.showConnection(`connection lost; trying again in ${millis / 1000} s`);
+    this.page.showConnection(T("connection lost; trying again in {secs} s", { secs: millis / 1000 }));
     setTimeout(() => this.open(), millis);
   }
 
@@ -73,9 +73,9 @@ class Remote {
     const said = JSON.parse(data);
     if (said.nonce) this.line.send(JSON.stringify({ proof: await proofOf(this.token, bytesOf(said.nonce)) }));
     else if (said.error) {
-      this.ended = `${said.error} Load the page again to try once more.`;
+      this.ended = T("{reason} Load the page again to try once more.", { reason: said.error });
       this.line.close();
-    } else if (said.ended) this.ended ||= "The session ended.";
+    } else if (said.ended) this.ended ||= T("The session ended.");
     else if (said.ready) {
       const preamble = new Uint8Array(12);
       preamble.set(MAGIC);
@@ -175,7 +175,7 @@ class Remote {
         break;
       }
       case FRAME.GOODBYE:
-        this.ended = `The session ended: ${visible(readMap(frame.payload).reason || "")}`;
+        this.ended = T("The session ended: {reason}", { reason: visible(readMap(frame.payload).reason || "") });
         break;
     }
   }
@@ -197,7 +197,7 @@ class Remote {
 
   step(by_) {
     if (this.isLed) {
-      this.page.say("The leader of the class moves. Roam to move by yourself.");
+      this.page.say(T("The leader of the class moves. Roam to move by yourself."));
       return null;
     }
     this.page.followsLive = true;
@@ -227,12 +227,12 @@ Object.assign(Page.prototype, {
   // Ask for a name and the token, then join.
   async openSession() {
     const dialog = by("join");
-    by("join-why").textContent = "You see what the leader of the class shows, and are asked what the class is asked.";
+    by("join-why").textContent = T("You see what the leader of the class shows, and are asked what the class is asked.");
     by("token-label").hidden = !this.facts.asksToken;
-    by("connection").textContent = "not connected";
+    by("connection").textContent = T("not connected");
     for (const id of ["follow"]) by(id).addEventListener("click", () => this.remote?.follow(!this.remote.following));
     if (this.facts.asksToken && !globalThis.crypto?.subtle) {
-      this.problem("This browser gives a page no cryptography here: use https, or an address of this machine.");
+      this.problem(T("This browser gives a page no cryptography here: use https, or an address of this machine."));
       return;
     }
     dialog.addEventListener("close", () => {
@@ -262,7 +262,7 @@ Object.assign(Page.prototype, {
     this.facts.kinds = Array.isArray(map.events) ? map.events : [];
     this.followsLive = true;
     by("title").textContent = visible(map.server || this.facts.title);
-    by("subtitle").textContent = visible(`${map.mode}, live`);
+    by("subtitle").textContent = visible(T("{mode}, live", { mode: map.mode }));
     this.problem("");
     this.chooseTheme(document.documentElement.dataset.theme);
   },
@@ -279,12 +279,12 @@ Object.assign(Page.prototype, {
   showFollow() {
     const button = by("follow"), { following, clients } = this.remote;
     button.hidden = false;
-    button.textContent = following ? "Roam" : "Follow";
-    button.title = following ? "Look around by yourself (F)" : "See what the leader of the class sees (F)";
+    button.textContent = following ? T("Roam") : T("Follow");
+    button.title = following ? T("Look around by yourself (F)") : T("See what the leader of the class sees (F)");
     const leader = clients.clients.find((one) => one.id === clients.leader), many = clients.clients.filter((one) => one.following).length;
-    const who = leader ? visible(leader.person || leader.name) : "nobody";
-    button.setAttribute("aria-label", `${button.textContent}. ${who} leads; ${many} follow.`);
-    by("subtitle").textContent = `${who} leads · ${many} follow`;
+    const who = leader ? visible(leader.person || leader.name) : T("nobody");
+    button.setAttribute("aria-label", T("{action}. {who} leads; {many} follow.", { action: button.textContent, who, many }));
+    by("subtitle").textContent = T("{who} leads · {many} follow", { who, many });
     this.showPlay();
   },
 
@@ -301,8 +301,9 @@ Object.assign(Page.prototype, {
       this.followsLive = row < 0;
       this.show(row < 0 ? this.store.length - 1 : row + this.store.dropped);
     }
-    const lesson = place.lesson && Object.hasOwn(this.facts.lessons, place.lesson) ? this.facts.lessons[place.lesson] : null;
-    if (place.lesson && !lesson) this.problem(`The leader is in the lesson "${visible(place.lesson)}", whose text this page does not have.`);
+    const lessons = { ...this.facts.lessons, ...this.facts.translations?.[WORDS.language] };
+    const lesson = place.lesson && Object.hasOwn(lessons, place.lesson) ? lessons[place.lesson] : null;
+    if (place.lesson && !lesson) this.problem(T("The leader is in the lesson “{name}”, whose text this page does not have.", { name: visible(place.lesson) }));
     if (lesson) {
       if (this.lesson?.lesson !== lesson) this.openLesson(lesson);
       this.lesson.follow({ step: place.step || 0, attempt: place.attempt || 0, revealed: !!place.revealed });

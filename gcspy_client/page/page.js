@@ -1,7 +1,6 @@
 // The page: a recording that is in it, or a live session, as tiles, history graph and timeline, with the lesson beside them.
 
 const by = (id) => document.getElementById(id);
-const HIDDEN_WORDS = "What comes next is hidden.";
 const STEP_MILLIS = 3000, FRAME_MILLIS = 40;
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -48,13 +47,13 @@ class Page {
   nextTheme() {
     const all = ["dark", "light", "dark-contrast", "light-contrast"];
     this.chooseTheme(all[(all.indexOf(this.theme) + 1) % all.length]);
-    this.say(`Theme: ${this.theme}`);
+    this.say(T("Theme: {name}", { name: this.theme }));
     this.render();
     this.showKinds();
   }
 
   kindColour(kind) { return this.kinds.css[CODE.LOW + (kind % LEVELS)]; }
-  kindName(kind) { return visible(this.facts.kinds[kind]?.name ?? `kind ${kind}`); }
+  kindName(kind) { return visible(this.facts.kinds[kind]?.name ?? T("kind {number}", { number: kind })); }
 
   say(text) { by("said").textContent = text; }
 
@@ -89,7 +88,7 @@ class Page {
       }
     } catch (error) {
       this.wanted = null;
-      this.problem(error instanceof WireError ? `An event cannot be read: ${error.message}.` : `The page failed: ${error.message}`);
+      this.problem(error instanceof WireError ? T("An event cannot be read: {reason}.", { reason: error.message }) : T("The page failed: {reason}", { reason: error.message }));
     }
   }
 
@@ -174,7 +173,7 @@ class Page {
     this.space = id;
     this.render();
     const space = this.activeSpace;
-    if (space) this.say(`Space ${visible(space.name)}`);
+    if (space) this.say(T("Space {name}", { name: visible(space.name) }));
   }
 
   chooseStream(id) {
@@ -230,14 +229,14 @@ class Page {
     this.map.selected = this.selectedTile(space);
     this.map.draw(stream, palette);
     by("space-name").textContent = visible(space.name);
-    const many = this.map.layout.perPixel > 1 ? ` · ${this.map.layout.perPixel} a pixel` : "";
-    by("space-total").textContent = `${visible(stream.schema.name)}: ${visible(summaryText(stream))} · ${grouped(space.count)} tiles${many}`;
-    by("tiles").setAttribute("aria-label", `${visible(space.name)}, ${grouped(space.count)} tiles, ${visible(stream.schema.name)}: ${visible(summaryText(stream))}`);
+    const many = this.map.layout.perPixel > 1 ? T(" · {number} a pixel", { number: this.map.layout.perPixel }) : "";
+    by("space-total").textContent = `${visible(stream.schema.name)}: ${visible(summaryText(stream))} · ${T("{number} tiles", { number: grouped(space.count) })}${many}`;
+    by("tiles").setAttribute("aria-label", `${visible(space.name)}, ${T("{number} tiles", { number: grouped(space.count) })}, ${visible(stream.schema.name)}: ${visible(summaryText(stream))}`);
     this.drawStrips(space);
     this.drawSide(space, stream, palette);
     this.history.choose(stream);
-    by("history-name").textContent = `History of ${visible(space.name)}: ${visible(stream.schema.name)}`;
-    by("history-note").textContent = "a line a tile, time runs to the right";
+    by("history-name").textContent = T("History of {space}: {stream}", { space: visible(space.name), stream: visible(stream.schema.name) });
+    by("history-note").textContent = T("a line a tile, time runs to the right");
     this.fillHistory();
     this.drawTime();
   }
@@ -254,7 +253,7 @@ class Page {
     if (!shows) return;
     const { objects } = ObjectGraph.of(this.session);
     const words = this.graph.draw(this.session, this.selectedTile(objects), this.theme, this.inks);
-    this.graph.canvas.setAttribute("aria-label", `Objects: ${visible(words)}. A number is how many references there are to an object; dashed is garbage; triangles above are roots.`);
+    this.graph.canvas.setAttribute("aria-label", T("Objects: {words}. A number is how many references there are to an object; dashed is garbage; triangles above are roots.", { words: visible(words) }));
     by("graph-words").textContent = visible(words);
     by("graph-words").hidden = false;
   }
@@ -269,7 +268,7 @@ class Page {
   toggleGraph() {
     this.showsGraph = !this.showsGraph;
     by("graph-words").hidden = !this.showsGraph;
-    this.say(this.showsGraph ? "Graph of objects" : "Tiles alone");
+    this.say(this.showsGraph ? T("Graph of objects") : T("Tiles alone"));
     this.render();
   }
 
@@ -311,13 +310,13 @@ class Page {
       const button = root.children[n], chosen = schema.id === stream.schema.id;
       button.setAttribute("aria-checked", chosen);
       button.tabIndex = chosen ? 0 : -1;
-      button.lastChild.textContent = visible(words) + (stale ? " (older)" : "");
+      button.lastChild.textContent = visible(words) + (stale ? T(" (older)") : "");
       if (focused && chosen && document.activeElement?.closest("#streams")) button.focus();
     });
     this.drawLegend(space, stream, palette);
     const tile = this.map.selected;
-    by("tile-name").textContent = tile < 0 ? "Tile" : visible(tileName(space, tile));
-    by("tile").replaceChildren(tile < 0 ? make("p", { class: "dim" }, "Click a tile, or use the arrow keys on the map.") : this.rows(this.tileRows(space, tile)));
+    by("tile-name").textContent = tile < 0 ? T("Tile") : visible(tileName(space, tile));
+    by("tile").replaceChildren(tile < 0 ? make("p", { class: "dim" }, T("Click a tile, or use the arrow keys on the map.")) : this.rows(this.tileRows(space, tile)));
     this.drawEvent();
     by("about").textContent = visible([space.about, space.info].filter(Boolean).join(" "));
   }
@@ -336,15 +335,15 @@ class Page {
 
   drawEvent() {
     const { event } = this.session, row = this.store.row(this.at), pairs = [
-      [visible(this.kindName(event.kind)), `occurrence ${grouped(event.occurrence)}`],
-      ["time", this.timeOf(row)],
+      [visible(this.kindName(event.kind)), T("occurrence {number}", { number: grouped(event.occurrence) })],
+      [T("time"), this.timeOf(row)],
     ];
-    if (event.cause) pairs.push(["cause", visible(event.cause)]);
+    if (event.cause) pairs.push([T("cause"), visible(event.cause)]);
     if (event.clock) pairs.push([visible(event.clock[0]), grouped(event.clock[1])]);
-    pairs.push(["gathering took", duration(event.gathered)]);
-    if (event.held) pairs.push(["held before it", duration(event.held)]);
-    if (row?.missed) pairs.push(["missed before it", `${grouped(row.missed)} events`]);
-    if (row?.left) pairs.push(["left out before it", `${grouped(row.left)} events`]);
+    pairs.push([T("gathering took"), duration(event.gathered)]);
+    if (event.held) pairs.push([T("held before it"), duration(event.held)]);
+    if (row?.missed) pairs.push([T("missed before it"), T("{number} events", { number: grouped(row.missed) })]);
+    if (row?.left) pairs.push([T("left out before it"), T("{number} events", { number: grouped(row.left) })]);
     by("event").replaceChildren(this.rows(pairs));
   }
 
@@ -367,10 +366,10 @@ class Page {
       const parts = [];
       if (stream.named) {
         stream.frequent.forEach((value, n) => parts.push(swatch(CODE.LOW + n, stream.names[value])));
-        if (stream.names.length > stream.frequent.length) parts.push(swatch(CODE.LOW + CATEGORIES, "others"));
+        if (stream.names.length > stream.frequent.length) parts.push(swatch(CODE.LOW + CATEGORIES, T("others")));
       } else if (stream.isEnum) stream.names.slice(0, 32).forEach((name, n) => parts.push(swatch(CODE.LOW + n, name)));
       else {
-        const ramp = make("canvas", { class: "ramp", width: LEVELS, height: 1, role: "img", "aria-label": "Colours from the least to the greatest value" });
+        const ramp = make("canvas", { class: "ramp", width: LEVELS, height: 1, role: "img", "aria-label": T("Colours from the least to the greatest value") });
         const context = ramp.getContext("2d"), image = context.createImageData(LEVELS, 1);
         new Uint32Array(image.data.buffer).set(palette.pixels.subarray(CODE.LOW, CODE.HIGH + 1));
         context.putImageData(image, 0, 0);
@@ -378,16 +377,16 @@ class Page {
         const ends = shares ? ["0 %", "100 %"] : [shortAmount(stream, stream.schema.min), shortAmount(stream, stream.top)];
         root.replaceChildren(ramp, make("div", { class: "ends" }, ...ends.map((words) => make("span", { text: words }))));
         if (stream.schema.paint === 1) parts.push(swatch(CODE.ZERO, `${stream.schema.prefix}${stream.schema.zero}${stream.schema.suffix}`));
-        parts.push(swatch(CODE.OVERFLOW, stream.schema.threshold ? "above the threshold" : "above the maximum"));
+        parts.push(swatch(CODE.OVERFLOW, stream.schema.threshold ? T("above the threshold") : T("above the maximum")));
       }
-      parts.push(swatch(CODE.UNUSED, space.unused || "unused"), swatch(CODE.UNKNOWN, "unknown"));
+      parts.push(swatch(CODE.UNUSED, space.unused || T("unused")), swatch(CODE.UNKNOWN, T("unknown")));
       const swatches = make("div", { class: "swatches" }, ...parts);
       if (stream.isEnum) root.replaceChildren(swatches);
       else root.append(swatches);
       root.append(make("p", { class: "stale" }));
     }
     root.lastChild.textContent = stale
-      ? stream.values.sequence ? `Older than this event: gathered at occurrence ${grouped(stream.values.occurrence)} of ${this.kindName(stream.values.event)}.` : "Not gathered yet."
+      ? stream.values.sequence ? T("Older than this event: gathered at occurrence {number} of {kind}.", { number: grouped(stream.values.occurrence), kind: this.kindName(stream.values.event) }) : T("Not gathered yet.")
       : "";
   }
 
@@ -398,7 +397,7 @@ class Page {
     try {
       await this.history.fill(last);
     } catch (error) {
-      this.problem(`The history graph cannot be drawn: ${error.message}`);
+      this.problem(T("The history graph cannot be drawn: {reason}", { reason: error.message }));
     }
   }
 
@@ -406,10 +405,10 @@ class Page {
     const space = this.activeSpace, stream = space && this.streamOf(space);
     if (!stream) return;
     const shown = this.at, limit = this.lesson?.running ? Math.max(shown, 0) : this.limit;
-    this.history.draw(Palettes.of(stream.schema, this.theme), shown, limit, HIDDEN_WORDS, this.inks);
-    this.timeline.draw(this.history.columns, shown, limit, HIDDEN_WORDS, this.inks, (kind) => this.kindColour(kind));
+    this.history.draw(Palettes.of(stream.schema, this.theme), shown, limit, T("What comes next is hidden."), this.inks);
+    this.timeline.draw(this.history.columns, shown, limit, T("What comes next is hidden."), this.inks, (kind) => this.kindColour(kind));
     const row = this.store.row(shown), known = this.facts.total || this.store.length;
-    const words = row ? `Event ${grouped(row.number)} of ${grouped(known)} · ${this.kindName(this.session.event.kind)} · ${this.timeOf(row)}` : "";
+    const words = row ? T("Event {number} of {count} · {kind} · {time}", { number: grouped(row.number), count: grouped(known), kind: this.kindName(this.session.event.kind), time: this.timeOf(row) }) : "";
     by("position").textContent = words;
     const slider = by("timeline");
     slider.setAttribute("aria-valuemax", this.store.length);
@@ -421,7 +420,7 @@ class Page {
 
   showPlay() {
     const { remote } = this, plays = remote ? (remote.isPlayback && !remote.isLed ? remote.state === "running" : this.followsLive) : this.playing;
-    by("play").textContent = plays ? "Stop" : remote && !remote.isPlayback ? "Live" : "Play";
+    by("play").textContent = plays ? T("Stop") : remote && !remote.isPlayback ? T("Live") : T("Play");
     by("play").disabled = !!remote?.isPlayback && remote.isLed;
   }
 
@@ -483,13 +482,13 @@ class Page {
 
   keys() {
     return [
-      ["Space", "play or stop"], ["Left, Right", "event before, next event"], ["Page Up, Page Down", "ten events back, ten ahead"],
-      ["Home, End", "first event, last event"], ["Tab", "from part to part; on the map the arrow keys select a tile"],
-      ["[ and ]", "space before, next space"], ["S, Shift+S", "next stream, stream before"],
-      ...(this.lesson ? [["1 to 6", "answer the question"], ["N or Alt+Right, P or Alt+Left", "next step, step before"], ["R", "read the step again"]] : []),
-      ...(this.remote ? [["F", "follow the leader of the class, or roam"]] : []),
-      ...(this.hasGraph ? [["G", "show or hide the graph of objects"]] : []),
-      ["T", "theme: dark, light, and both with high contrast"], ["?", "these keys"],
+      [T("Space"), T("play or stop")], [T("Left, Right"), T("event before, next event")], [T("Page Up, Page Down"), T("ten events back, ten ahead")],
+      [T("Home, End"), T("first event, last event")], ["Tab", T("from part to part; on the map the arrow keys select a tile")],
+      [T("[ and ]"), T("space before, next space")], ["S, Shift+S", T("next stream, stream before")],
+      ...(this.lesson ? [[T("1 to 6"), T("answer the question")], [T("N or Alt+Right, P or Alt+Left"), T("next step, step before")], ["R", T("read the step again")]] : []),
+      ...(this.remote ? [["F", T("follow the leader of the class, or roam")]] : []),
+      ...(this.hasGraph ? [["G", T("show or hide the graph of objects")]] : []),
+      ["T", T("theme: dark, light, and both with high contrast")], ["?", T("these keys")],
     ];
   }
 
@@ -599,6 +598,8 @@ class Page {
 
 async function begin() {
   const facts = JSON.parse(by("facts").textContent);
+  chooseLanguage(facts);
+  translateDocument();
   by("title").textContent = visible(facts.title);
   by("subtitle").textContent = visible(facts.subtitle);
   const page = (window.gcspy = new Page(facts));
@@ -606,7 +607,7 @@ async function begin() {
     if (facts.live) await page.openSession();
     else await page.openFile();
   } catch (error) {
-    page.problem(`The page failed: ${error.message}`);
+    page.problem(T("The page failed: {reason}", { reason: error.message }));
   }
   document.documentElement.dataset.ready = "yes";
 }

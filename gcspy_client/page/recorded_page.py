@@ -23,8 +23,10 @@ from gcspy_replay.playback.playback import RecordingPlayback
 from numpy.typing import NDArray
 
 from gcspy_client.lessons.lesson import Lesson
-from gcspy_client.page.document import make_document
+from gcspy_client.lessons.lesson_translation import translated_lesson
+from gcspy_client.page.document import make_document, words_of_page
 from gcspy_client.page.lesson_texts import texts_of_lesson
+from gcspy_client.translation import current_language
 
 __all__ = ["MOST_PAGE_BYTES", "PageSelection", "RecordedPage", "page_of_recording"]
 
@@ -173,6 +175,8 @@ class _PageMaker:
             "title": self.title,
             "subtitle": _subtitle(self.recording, kept, left_out),
             "theme": self.selection.theme,
+            "language": current_language(),
+            "words": words_of_page((current_language(),)),
             "kinds": [{"name": kind.name, "about": kind.description} for kind in kinds],
             "total": int(self.recording.last),
             "shown": len(kept) - 1 if lesson is None else 0,
@@ -181,7 +185,9 @@ class _PageMaker:
             "chunks": [(first, len(data)) for first, data in chunks],
             "lesson": None
             if lesson is None
-            else texts_of_lesson(lesson, [places[number] for number in self.reached]),
+            else texts_of_lesson(
+                translated_lesson(lesson), [places[number] for number in self.reached]
+            ),
         }
         events = base64.b64encode(b"".join(data for _, data in chunks)).decode()
         data = make_document(facts, events)

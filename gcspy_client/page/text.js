@@ -1,7 +1,5 @@
 // Values, names, sizes and times as texts, by the rules of gcspy_client/model/text.py. Texts go into the page as text, never as HTML.
 
-const UNKNOWN_TEXT = "unknown";
-
 function grouped(value) {
   return String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
@@ -33,14 +31,14 @@ function shortAmount(stream, value) {
 
 // The value of a tile in full.
 function longValue(stream, tile) {
-  if (!stream.isKnown(tile)) return UNKNOWN_TEXT;
+  if (!stream.isKnown(tile)) return T("unknown");
   const { schema } = stream, value = stream.values.values[tile];
   const united = (number) => `${schema.prefix}${grouped(number)}${schema.suffix}`;
-  const share = (top) => `${percent(value, top)}  (${schema.prefix}${grouped(value)} of ${grouped(top)}${schema.suffix})`;
-  if (stream.isEnum) return stream.names[Number(value)] ?? (stream.named ? UNKNOWN_TEXT : `${value} (has no name)`);
+  const share = (top) => T("{share}  ({part} of {whole})", { share: percent(value, top), part: schema.prefix + grouped(value), whole: grouped(top) + schema.suffix });
+  if (stream.isEnum) return stream.names[Number(value)] ?? (stream.named ? T("unknown") : T("{value} (has no name)", { value }));
   if (schema.presentation === PRESENTATION.PLUS && value > schema.max) return `${united(schema.max)}+`;
   if (schema.presentation === PRESENTATION.PERCENT) return share(schema.max);
-  if (stream.tops) return stream.tops.known && !stream.tops.known[tile] ? UNKNOWN_TEXT : share(stream.tops.values[tile]);
+  if (stream.tops) return stream.tops.known && !stream.tops.known[tile] ? T("unknown") : share(stream.tops.values[tile]);
   return united(value);
 }
 
@@ -48,22 +46,22 @@ function summaryText(stream) {
   if (stream.named) return nameCounts(stream, Array.from(stream.tally()), 3);
   const summary = stream.values.summary;
   if (!summary) return "–";
-  if (!summary.covered) return UNKNOWN_TEXT;
+  if (!summary.covered) return T("unknown");
   const values = summary.values;
   if (stream.isEnum) return nameCounts(stream, values, 5);
-  if (values.length === 2) return `${percent(values[0], values[1])}  (${shortAmount(stream, values[0])} of ${shortAmount(stream, values[1])})`;
+  if (values.length === 2) return T("{share}  ({part} of {whole})", { share: percent(values[0], values[1]), part: shortAmount(stream, values[0]), whole: shortAmount(stream, values[1]) });
   return values.length ? shortAmount(stream, values[0]) : "–";
 }
 
 // The names that occur, with their tiles: those of an enum in its order, growing ones by number, and the rest together.
 function nameCounts(stream, counts, most) {
   let found = counts.map((count, n) => [stream.names[n] ?? String(n), count]).filter(([, count]) => Number(count) > 0);
-  if (!found.length) return "none";
+  if (!found.length) return T("none");
   if (stream.named) found.sort((one, other) => Number(other[1]) - Number(one[1]));
   const rest = found.slice(most);
   found = found.slice(0, most);
   const words = found.map(([name, count]) => `${name} ${grouped(count)}`);
-  if (rest.length) words.push(`${grouped(rest.length)} others ${grouped(rest.reduce((sum, one) => sum + Number(one[1]), 0))}`);
+  if (rest.length) words.push(T("{number} others {total}", { number: grouped(rest.length), total: grouped(rest.reduce((sum, one) => sum + Number(one[1]), 0)) }));
   return words.join(", ");
 }
 
@@ -75,15 +73,15 @@ function tileName(space, tile) {
   if (space.naming === "strings") return space.texts.get(tile) ?? `${space.tile}${grouped(tile)}`;
   const start = space.key(tile), size = space.naming === "extents" ? space.sizes?.[tile] ?? 0n : space.tileBytes;
   if (!start && !size) return `${space.tile}${grouped(tile)}`;
-  return `${space.tile}${grouped(tile)}: ${hex(start)} to ${hex(start + size)}`;
+  return T("{tile}: {start} to {end}", { tile: `${space.tile}${grouped(tile)}`, start: hex(start), end: hex(start + size) });
 }
 
 function controlWords(flags, unused) {
   const words = [];
-  if (flags & CONTROL.BACKGROUND) words.push("background");
-  else if (flags & CONTROL.UNUSED || !(flags & CONTROL.USED)) words.push(unused || "unused");
-  if (flags & CONTROL.SEPARATOR) words.push("separator before");
-  if (flags & CONTROL.LINK) words.push("linked to the next");
+  if (flags & CONTROL.BACKGROUND) words.push(T("background"));
+  else if (flags & CONTROL.UNUSED || !(flags & CONTROL.USED)) words.push(unused || T("unused"));
+  if (flags & CONTROL.SEPARATOR) words.push(T("separator before"));
+  if (flags & CONTROL.LINK) words.push(T("linked to the next"));
   return words.join(", ");
 }
 

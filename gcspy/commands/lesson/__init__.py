@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from gcspy.lazy import LazyGroup
+from gcspy.options import language_option
 
 __all__ = ["command"]
 
-_SUBCOMMANDS = ("template", "verify", "check", "mark")
+_SUBCOMMANDS = ("template", "verify", "check", "mark", "translate")
 
 
 @click.group(cls=LazyGroup, package=__name__, modules=_SUBCOMMANDS, invoke_without_command=True)
@@ -25,6 +26,7 @@ _SUBCOMMANDS = ("template", "verify", "check", "mark")
     metavar="FILE",
     help="With --html: the file.",
 )
+@language_option
 @click.option("--force", is_flag=True, help="With --html: overwrite an existing file.")
 @click.pass_context
 def command(context: click.Context, html: str | None, output: Path | None, force: bool) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionButton
 
+from gcspy_client.translation import translate
 from gcspy_client.view.plain.text import draw_text, set_accessible_name, shown
 from gcspy_client.view.plain.widgets import PlainPushButton
 from gcspy_client.view.theme import Tokens
@@ -70,9 +71,16 @@ class ChoiceButton(PlainPushButton):
         self.update()
 
     def _say(self) -> None:
-        result = {"✓": "right: ", "✗": "wrong: "}.get(self._mark, "")
+        number = self._number
+        name = (
+            translate("right: choice {number}: ", number=number)
+            if self._mark == "✓"
+            else translate("wrong: choice {number}: ", number=number)
+            if self._mark == "✗"
+            else translate("choice {number}: ", number=number)
+        )
         chosen = f" ({self._beside})" if self._beside else ""
-        set_accessible_name(self, f"{result}choice {self._number}: {self.words}{chosen}")
+        set_accessible_name(self, f"{name}{self.words}{chosen}")
 
     def hasHeightForWidth(self) -> bool:
         """Report that a narrower one is higher."""

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from gcspy_client.lessons.lesson import Lesson, LessonQuestion
 from gcspy_client.model.class_answers import Tally
 from gcspy_client.model.palette import Theme
+from gcspy_client.translation import translate
 from gcspy_client.view.lessons.choice_button import ChoiceButton
 from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.plain.markdown import MarkdownParagraph, MarkdownText
@@ -70,7 +71,7 @@ class LessonPanel(QWidget):
         self.bar.setFixedHeight(4)
         self.text = MarkdownText()
         self.text.anchorClicked.connect(self._follow)
-        set_accessible_name(self.text, "Text of the lesson")
+        set_accessible_name(self.text, translate("Text of the lesson"))
         larger = self.text.font()
         larger.setPointSizeF(larger.pointSizeF() * _LARGER)
         self.text.setFont(larger)
@@ -84,12 +85,18 @@ class LessonPanel(QWidget):
         self.note.setProperty("tone", "warning")
         self.tally = PlainLabel()
         self.tally.setWordWrap(True)
-        self.again, self.reveal = PlainPushButton("Second try"), PlainPushButton("Reveal")
+        self.again, self.reveal = (
+            PlainPushButton(translate("Second try")),
+            PlainPushButton(translate("Reveal")),
+        )
         self.again.clicked.connect(progress.ask_again)
         self.reveal.clicked.connect(progress.reveal)
         self.score = PlainLabel()
         self.score.setProperty("dim", "true")
-        self.back, self.next = PlainPushButton("Back"), PlainPushButton("Next")
+        self.back, self.next = (
+            PlainPushButton(translate("Back")),
+            PlainPushButton(translate("Next")),
+        )
         self.next.setProperty("primary", "true")
         self.back.clicked.connect(progress.back)
         self.next.clicked.connect(progress.next)
@@ -187,17 +194,21 @@ class LessonPanel(QWidget):
         for part in (self.bar, self.back, self.next, self.place, self.score):
             part.setVisible(lesson is not None)
         if lesson is None or step is None:
-            self.title.setText("No lesson")
+            self.title.setText(translate("No lesson"))
             if self._shown != _NO_LESSON:
                 self._shown = _NO_LESSON
                 self.text.show_markdown(
-                    "`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own."
+                    translate(
+                        "`gcspy demo --list` lists the lessons; *Lesson ▸ Open a lesson…* opens one of your own."
+                    )
                 )
             self.question.hide()
             self.note.hide()
             return
         self.title.setText(lesson.title)
-        self.place.setText(f"Step {progress.at + 1} of {len(lesson.steps)}")
+        self.place.setText(
+            translate("Step {number} of {count}", number=progress.at + 1, count=len(lesson.steps))
+        )
         self.bar.setRange(0, len(lesson.steps))
         self.bar.setValue(progress.at + 1)
         if self._shown != (id(lesson), progress.at):
@@ -209,9 +220,9 @@ class LessonPanel(QWidget):
         self.note.setText(
             progress.problem
             or (
-                "The program is running to the next event of the lesson …"
+                translate("The program is running to the next event of the lesson …")
                 if progress.waiting
-                else "The leader of the class is on the way to this step …"
+                else translate("The leader of the class is on the way to this step …")
                 if progress.led is not None and not progress.arrived
                 else ""
             )
@@ -220,7 +231,9 @@ class LessonPanel(QWidget):
         self.score.setText("" if progress.teaches else str(progress.score))
         why = progress.why_not_next
         self.next.setEnabled(not why)
-        set_tip(self.next, why[:1].upper() + why[1:] if why else "The next step (Alt+Right)")
+        set_tip(
+            self.next, why[:1].upper() + why[1:] if why else translate("The next step (Alt+Right)")
+        )
         self.back.setEnabled(progress.at > 0 and progress.led is None)
 
     @staticmethod
@@ -270,8 +283,8 @@ class LessonPanel(QWidget):
         self.told.setVisible(bool(tries) or (over and progress.teaches))
         if tries or (over and progress.teaches):
             if progress.led is not None and not over:
-                again = " Answer once more." if progress.may_try else ""
-                tone, words = "dim", f"Your answer is with the teacher.{again}"
+                again = f" {translate('Answer once more.')}" if progress.may_try else ""
+                tone, words = "dim", translate("Your answer is with the teacher.") + again
             elif not tries:
                 tone, words = "dim", question.because  # a teacher was not asked
             else:
@@ -299,11 +312,17 @@ class LessonPanel(QWidget):
         if exercise is None or not shown:
             return
         self.question.show()
-        self.asked.setText(f"Exercise: {exercise.task}")
+        self.asked.setText(translate("Exercise: {task}", task=exercise.task))
         solved = progress.at in progress.solved
-        words = "Solved." if solved else exercise.hint and f"Hint: {exercise.hint}"
+        words = (
+            translate("Solved.")
+            if solved
+            else exercise.hint and translate("Hint: {hint}", hint=exercise.hint)
+        )
         if progress.is_playback and not solved:
-            words = "In a recording nothing can be set: `gcspy demo` runs the lesson. Go on to see a solution."
+            words = translate(
+                "In a recording nothing can be set: `gcspy demo` runs the lesson. Go on to see a solution."
+            )
         self.told.setVisible(bool(words))
         if words != self.told.text():
             self.told.setProperty("tone", "good" if solved else "dim")
@@ -319,11 +338,10 @@ class LessonPanel(QWidget):
     ) -> tuple[str, str]:
         """The tone and the words after the latest try; the explanation only when no try is left."""
         own = question.feedback_on(tries[-1])
-        if tries[-1] == question.answer and over:
-            return "good", f"Correct. {own} {question.because}".replace("  ", " ")
-        if over:
-            return "warning", f"Not correct. {own} {question.because}".replace("  ", " ")
-        return "warning", f"Not correct. {own} Try once more.".replace("  ", " ")
+        right = tries[-1] == question.answer and over
+        verdict = translate("Correct.") if right else translate("Not correct.")
+        rest = question.because if over else translate("Try once more.")
+        return "good" if right else "warning", " ".join(filter(None, (verdict, own, rest)))
 
     def _follow(self, link: QUrl) -> None:
         if link.scheme() == "page":

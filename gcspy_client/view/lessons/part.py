@@ -22,10 +22,12 @@ from PySide6.QtWidgets import QWidget
 
 from gcspy_client.lessons import Lesson, View, find_lesson, lesson_names, read_lesson
 from gcspy_client.lessons.lesson import TRIGGER
+from gcspy_client.lessons.lesson_translation import translated_lesson
 from gcspy_client.lessons.report import read_report, write_report
 from gcspy_client.model.class_answers import ClassAnswers, Tally
 from gcspy_client.model.history.tracks import TrackSpec
 from gcspy_client.model.palette import Theme
+from gcspy_client.translation import translate
 from gcspy_client.view.actions import Action
 from gcspy_client.view.classroom.part import ClassPart
 from gcspy_client.view.desk import Desk
@@ -43,7 +45,6 @@ from gcspy_client.view.triggers.part import TriggerPart
 __all__ = ["LessonPart"]
 
 _LESSON = "&Lesson"
-_HIDDEN = "The rest is hidden until you answer the question."
 _HISTORY_SHARE = 0.5
 _LAID_OUT_MILLIS = 120
 _LOW = 880
@@ -97,8 +98,9 @@ class LessonPart(Part):
             "lesson", "Lesson", self.panel, Qt.DockWidgetArea.LeftDockWidgetArea, about=about
         )
         colours = tokens(desk.theme)
-        self._over_now = [Curtain(one, _HIDDEN, colours) for one in over_now]
-        self._over_time = [Curtain(one, _HIDDEN, colours) for one in over_time]
+        hidden = translate("The rest is hidden until you answer the question.")
+        self._over_now = [Curtain(one, hidden, colours) for one in over_now]
+        self._over_time = [Curtain(one, hidden, colours) for one in over_time]
         self.progress.changed.connect(self.refresh)
         self.progress.view_requested.connect(self.look)
         self.progress.event_requested.connect(self._go_to)
@@ -121,8 +123,8 @@ class LessonPart(Part):
     # ------------------------------------------------------------------- actions of users
 
     def open(self, lesson: Lesson | None) -> None:
-        """Begin a lesson in this session, or put it away."""
-        self.progress.open(lesson)
+        """Begin a lesson in this session, in the reader's language, or put it away."""
+        self.progress.open(None if lesson is None else self._in_language(lesson))
         quiet = self._triggers.quiet
         if lesson is None:
             quiet.discard(TRIGGER)
@@ -131,6 +133,13 @@ class LessonPart(Part):
             self._desk.docks.show("lesson")
             # By event: a lesson stands still for as long as it is read.
             self._desk.navigator.show_by_event()
+
+    def _in_language(self, lesson: Lesson) -> Lesson:
+        try:
+            return translated_lesson(lesson)
+        except CommandError as error:
+            self._desk.say(str(error))
+            return lesson
 
     def ask_file(self) -> None:
         """Ask for a lesson of the user's own."""

@@ -26,6 +26,7 @@ from gcspy_client.link import WindowLink
 from gcspy_client.model.panels.trigger_list import TriggerFiring
 from gcspy_client.model.session import ClientSession
 from gcspy_client.model.shell.link_status import LinkPhase
+from gcspy_client.translation import translate
 
 __all__ = ["LessonProgress"]
 
@@ -159,27 +160,31 @@ class LessonProgress(QObject):
     def why_not_next(self) -> str:
         """Why the next step cannot be shown; empty: it can."""
         if self.lesson is None:
-            return "there is no lesson"
+            return translate("there is no lesson")
         if self.led is not None:
-            return "the leader of the class goes to the next step"
+            return translate("the leader of the class goes to the next step")
         if self.at + 1 >= len(self.lesson.steps):
-            return "this is the last step"
+            return translate("this is the last step")
         if self.asks:
-            return "reveal the answer first" if self.teaches else "answer the question first"
+            return (
+                translate("reveal the answer first")
+                if self.teaches
+                else translate("answer the question first")
+            )
         if not self.arrived:
-            return "the program has not reached the event of this step yet"
+            return translate("the program has not reached the event of this step yet")
         return self._why_not_run() if self.at + 1 not in self.reached else ""
 
     def _why_not_run(self) -> str:
         live = self._session.live
         if self._link.status.phase is not LinkPhase.LIVE:
-            return "not connected"
+            return translate("not connected")
         if live.state is ControlState.ENDED:
-            return "the program has ended"
+            return translate("the program has ended")
         return (
             ""
             if live.is_controller()
-            else "only the client in control may run the program: Session ▸ Take control"
+            else translate("only the client in control may run the program: Session ▸ Take control")
         )
 
     # ------------------------------------------------------------------- actions of users
@@ -368,9 +373,12 @@ class LessonProgress(QObject):
         if self.waiting and live.state is ControlState.ENDED:
             self.waiting = False
             self.problem = (
-                f"The program ended before the event of this step: {live.state_reason}"
+                translate(
+                    "The program ended before the event of this step: {reason}",
+                    reason=live.state_reason,
+                )
                 if live.state_reason
-                else "The program ended before the event of this step."
+                else translate("The program ended before the event of this step.")
             )
             self.changed.emit()
 

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Self
 
+import pytest
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus, LessonPlace
 
@@ -109,3 +110,19 @@ def test_a_wrong_token_is_told(browser: Browser, tmp_path: Path) -> None:
         join(browser, served.page, "Eve", "not it")
         browser.wait("document.getElementById('problem').textContent.includes('token is wrong')")
         assert browser.evaluate("gcspy.store.length") == 0
+
+
+def test_a_page_is_in_the_language_of_its_maker(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GCSPY_LANG", "de")
+    with served_lesson("tiles", tmp_path) as served, Leader(served.address) as leader:
+        join(browser, served.page, "Ada")
+        browser.wait("gcspy.store.length > 0")
+        leader.look(1, 1)
+        browser.wait("gcspy.lesson && gcspy.lesson.asks")
+        assert browser.evaluate("document.documentElement.lang") == "de"
+        assert browser.evaluate("gcspy.lesson.next.textContent") == "Weiter"
+        assert browser.evaluate("document.querySelector('#side h3').textContent") == "Ströme"
+        assert browser.evaluate("gcspy.lesson.text.textContent").startswith("Ein Ereignis")
+    assert browser.errors == []
