@@ -100,7 +100,8 @@ def ask_trace(path: Path, question: HeapQuestion, at: str) -> DetailTable:
     """
     from gcspy_drivers.traced.heap_answers import answer_of_graph, graph_at
 
-    from gcspy.objects.trace_conversion import event_of, opened_heap
+    from gcspy.objects.trace_conversion import opened_heap
+    from gcspy.objects.trace_moment import event_of
 
     with steps_shown() as progress, opened_heap(path, progress) as heap:
         event = event_of(heap, at)

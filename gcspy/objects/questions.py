@@ -13,7 +13,14 @@ import click
 from gcspy.objects.life_analysis import lives_and_heap_of, lives_of, require_engine
 from gcspy.objects.results import Output, prepare, show
 
-__all__ = ["ask_collections", "ask_growth", "ask_kinds", "ask_lifetimes", "ask_survival"]
+__all__ = [
+    "ask_churn",
+    "ask_collections",
+    "ask_growth",
+    "ask_kinds",
+    "ask_lifetimes",
+    "ask_survival",
+]
 
 _DRAWN_POINTS = 400
 """Number of ages in a plotted curve, for each generation."""
@@ -83,6 +90,21 @@ def ask_kinds(
             output,
             drawn=("collections", collections(store, only)) if output.plot else None,
         )
+
+
+def ask_churn(
+    trace: Path, *, within_bytes: int, in_bytes: bool, top: int, **wanted: Unpack[QueryOptions]
+) -> None:
+    """Query which objects are freed soon after their birth."""
+    output = _prepare(wanted, in_bytes=in_bytes)
+    from gcspy_objects.analysis.churn import churn
+    from gcspy_objects.analysis.kinds import ObjectFilter, collections
+
+    only = ObjectFilter(wanted["type"], wanted["site"])
+    with lives_of(trace) as store:
+        found = churn(store, only, within_bytes=within_bytes, by_bytes=in_bytes, top=top)
+        drawn = ("collections", collections(store, only)) if output.plot else None
+        show(found, store, output, drawn=drawn)
 
 
 def ask_growth(trace: Path, *, top: int, as_json: bool) -> None:

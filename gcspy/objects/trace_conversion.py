@@ -6,7 +6,6 @@ formats.
 
 from __future__ import annotations
 
-import re
 import tempfile
 import threading
 import time
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ARCHIVES",
     "TracedRecording",
-    "event_of",
     "named_trace",
     "names_trace",
     "opened_heap",
@@ -101,34 +99,6 @@ def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[Rebuil
             yield heap
         finally:
             heap.close()
-
-
-def event_of(heap: RebuiltHeap, text: str) -> int:
-    """The event of a trace named by ``end``, ``gc:3`` (its start), ``gc:3:end``, or the event's own number; the heap before it is meant.
-
-    Raises:
-        CommandError: There is no such event.
-    """
-    match = re.fullmatch(r"(end)|gc:(\d{1,18})(:start|:end)?|(\d{1,18})", text)
-    if match is None:
-        raise CommandError(
-            f"{text!r} is not a time of a trace: write end, gc:3, gc:3:end, or the number of an event"
-        )
-    if match[1]:
-        return heap.events
-    if match[4]:
-        if int(match[4]) > heap.events:
-            raise CommandError(
-                f"there is no event {int(match[4]):,}: the trace has {heap.events:,}"
-            )
-        return int(match[4])
-    number = int(match[2])
-    if not 1 <= number <= len(heap.collections):
-        raise CommandError(
-            f"there is no collection {number}: the trace has {len(heap.collections):,}, from 1 on"
-        )
-    one = heap.collections[number - 1]
-    return one.end_event + 1 if match[3] == ":end" else one.start_event
 
 
 def record_trace(

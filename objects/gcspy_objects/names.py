@@ -126,7 +126,7 @@ class CallFrame(NamedTuple):
 
     Attributes:
         method: Such as ``java.lang.String.substring(int, int)``.
-        bci: Which byte code of it (bci), or how often it repeats where `folded`.
+        bci: Which byte code of it (bci), or line; how often it repeats where `folded`; -1: not known.
         folded: It represents frames repeated by recursion.
     """
 
@@ -135,9 +135,9 @@ class CallFrame(NamedTuple):
     folded: bool = False
 
     def __str__(self) -> str:
-        return (
-            f"({self.method}, {self.bci} times)" if self.folded else f"{self.method} @ {self.bci}"
-        )
+        if self.folded:
+            return f"({self.method}, {self.bci} times)"
+        return f"{self.method} @ {self.bci}" if self.bci >= 0 else self.method
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import duckdb
 import pytest
@@ -141,3 +142,41 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, capfd: pytest.CaptureFixtur
     path.write_bytes(b"nonsense" * 100)
     assert main(["objects", "types", str(path)]) == 9
     assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_what_lives_at_a_moment_and_since_another_adds_up(asked: Any) -> None:
+    last = json.loads(asked("live", "--json", "--top", "0"))["rows"]
+    whole = {(row["site_name"], row["type_name"]): row["live_bytes"] for row in last}
+    since = json.loads(asked("live", "--since", "gc:4:end", "--json", "--top", "0"))["rows"]
+    before = json.loads(asked("live", "--at", "gc:4:end", "--json", "--top", "0"))["rows"]
+    then = {(row["site_name"], row["type_name"]): row["live_bytes"] for row in before}
+    for row in since:
+        key = row["site_name"], row["type_name"]
+        assert row["live_bytes"] == whole.get(key, 0)
+        assert row["live_bytes"] - row["new_bytes"] + row["gone_bytes"] == then.get(key, 0)
+    assert "is not a time of a trace" in asked("live", "--at", "soon", code=2)
+    assert "bytes in" in asked("live", "--by", "type", "--at", "peak", "--top", "2").splitlines()[0]
+
+
+def test_a_flame_graph_is_a_file_for_browsers_and_for_other_tools(
+    asked: Any, tmp_path: Path
+) -> None:
+    picture, stacks = tmp_path / "p.svg", tmp_path / "p.folded"
+    asked("flame", "-o", str(picture), "--compare", "gc:4", "--theme", "dark")
+    root = ET.parse(picture).getroot()
+    titles = [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert any(one.startswith("Promote.build") for one in titles)
+    asked("flame", "-o", str(stacks), "--of", "allocated", "--count")
+    lines = [line.rpartition(" ") for line in stacks.read_text().splitlines()]
+    made = sum(int(count) for stack, _, count in lines if stack.endswith(";Promote$Tmp"))
+    assert made == ALLOCATED["Promote$Tmp"]
+    asked("flame", "-o", str(stacks), code=2)
+    asked("flame", "-o", str(tmp_path / "p.png"), code=2)
+    asked("flame", "-o", str(tmp_path / "q.svg"), "--of", "temporary", "--since", "gc:1", code=2)
+
+
+@pytest.mark.usefixtures("read_once")
+def test_objects_that_the_next_collection_finds_dead_are_temporary(asked: Any) -> None:
+    rows = json.loads(asked("churn", "--json", "--type", "Promote$Tmp"))["rows"]
+    assert sum(row["allocated_objects"] for row in rows) == ALLOCATED["Promote$Tmp"]
+    assert sum(row["temporary_objects"] for row in rows) >= ALLOCATED["Promote$Tmp"] - 3

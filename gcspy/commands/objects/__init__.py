@@ -14,6 +14,9 @@ __all__ = ["command"]
 _SUBCOMMANDS = (
     "types",
     "sites",
+    "live",
+    "churn",
+    "flame",
     "collections",
     "lifetimes",
     "survival",

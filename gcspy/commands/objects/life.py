@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from gcspy_protocol.errors import CommandError
 
+from gcspy.commands.objects.options import at_option
 from gcspy.options import json_option
 from gcspy.output.terminal import say, say_json
 
@@ -21,14 +22,7 @@ __all__ = ["command"]
     metavar="ADDRESS",
     help="Address of any byte of the object, such as 0x7f00.",
 )
-@click.option(
-    "--at",
-    "at",
-    default="end",
-    show_default=True,
-    metavar="WHEN",
-    help="Time at which the object has this address: end, gc:3 (its start), gc:3:end, or the number of an event.",
-)
+@at_option()
 @click.option(
     "--neighbours",
     type=click.IntRange(0, 1000),
@@ -48,7 +42,8 @@ def command(trace: Path, address: str, at: str, neighbours: int, as_json: bool) 
     from gcspy_drivers.traced.tables import place_of
     from gcspy_objects.object_search import sought_of
 
-    from gcspy.objects.trace_conversion import event_of, opened_heap
+    from gcspy.objects.trace_conversion import opened_heap
+    from gcspy.objects.trace_moment import event_of
     from gcspy.output.detail_text import print_table, rows_as_json
     from gcspy.output.progress import progress_bar
 

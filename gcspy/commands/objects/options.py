@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,10 +12,13 @@ import click
 from gcspy.options import json_option
 
 __all__ = [
+    "at_option",
     "bytes_option",
     "clock_option",
     "only_options",
     "output_options",
+    "search_options",
+    "search_text",
     "table_options",
     "top_option",
     "trace_argument",
@@ -65,6 +69,52 @@ def only_options(function: F) -> F:
             help=f"Count only this {what}: its name, a part of it, or a pattern with *.",
         )(function)
     return function
+
+
+def at_option(default: str = "end") -> Callable[[F], F]:
+    """`--at WHEN`: the moment."""
+    return click.option(
+        "--at",
+        "at",
+        default=default,
+        show_default=True,
+        metavar="WHEN",
+        help="Time in the trace: start, end, peak (most bytes live), gc:3 (its start), gc:3:end, 12.5s, or the number of an event.",
+    )
+
+
+_SEARCHES = {
+    "type": ("NAME", "Only objects whose type contains NAME. =NAME: the whole name."),
+    "site": (
+        "NAME",
+        "Only objects with a method on their allocation stack whose name contains NAME. =NAME: the whole name.",
+    ),
+    "thread": (
+        "NAME",
+        "Only objects allocated by a thread whose name contains NAME. =NAME: the whole name.",
+    ),
+    "size": ("BYTES", "Only objects of this size: 64, or a range such as 24..64, 1kB.. or ..100."),
+    "address": (
+        "ADDRESS",
+        "Only the object that contains this byte, such as 0x7f00, or the objects in a range, such as those of a tile.",
+    ),
+}
+
+
+def search_options(function: F) -> F:
+    """`--type`, `--site`, `--thread`, `--size` and `--address`: which objects of a moment."""
+    for name, (metavar, text) in reversed(_SEARCHES.items()):
+        function = click.option(f"--{name}", name, metavar=metavar, help=text)(function)
+    return function
+
+
+def search_text(options: Mapping[str, str | None]) -> str:
+    """Return the search that those options mean, as `gcspy_objects.object_search` reads it."""
+    return " ".join(
+        shlex.quote(f"{key}{'' if value.startswith('=') else ':'}{value}")
+        for key, value in options.items()
+        if value and key in _SEARCHES
+    )
 
 
 def output_options(function: F) -> F:

@@ -384,8 +384,8 @@ class Definitions:
             method = methods.setdefault(self._method(frame), len(methods))
             if frame.flags & 1:
                 folded.add(method)
-            known[number] = method, frame.bci if frame.bci >= 0 else frame.line
-        missing = methods.setdefault("(unknown)", len(methods)), 0
+            known[number] = method, frame.bci if frame.bci >= 0 else frame.line or -1
+        missing = methods.setdefault("(unknown)", len(methods)), -1
         pairs = [known.get(frame, missing) for one in rows for frame in one.frames]
         both = np.array(pairs, np.int64).reshape(-1, 2)
         first = np.zeros(len(rows) + 1, np.int64)

@@ -24,7 +24,7 @@ from gcspy_objects.records import Access, EventPlace, SpaceKind
 if TYPE_CHECKING:
     from gcspy_objects.heap.frees import FreedObjects, OpenTold
 
-__all__ = ["AccessObserver", "HeapContent", "Observer"]
+__all__ = ["AccessObserver", "HeapContent", "Observer", "SizeObserver"]
 
 
 class Observer(Protocol):
@@ -55,6 +55,30 @@ class AccessObserver(Protocol):
 
     def accessed(self, state: HeapContent, access: Access) -> None:
         """Observe what was accessed of the objects of `state` since a collection."""
+        ...
+
+
+@runtime_checkable
+class SizeObserver(Protocol):
+    """An observer that sees how the heap grows and shrinks where objects are freed one by one."""
+
+    def resized(
+        self,
+        first: int,
+        last: int,
+        before: tuple[int, int],
+        born: tuple[NDArray[np.int64], NDArray[np.int64]],
+        freed: tuple[NDArray[np.int64], NDArray[np.int64]],
+    ) -> None:
+        """Observe the effect of some events, of which no other kind changes the heap.
+
+        Args:
+            first: Number of the first event.
+            last: Number of the one behind the last.
+            before: The program's objects before them, and their bytes.
+            born: (n,) events that allocated, and (n,) sizes.
+            freed: (m,) events that freed, and (m,) sizes.
+        """
         ...
 
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.content import HeapContent
+from gcspy_objects.heap.content import HeapContent, SizeObserver
 from gcspy_objects.heap.findings import Rule
 from gcspy_objects.heap.mutator import new_objects, rows_of_size
 from gcspy_objects.heap.table import Table, program
@@ -165,6 +165,15 @@ def take_frees(
     clock = part.allocated + sums[np.searchsorted(news.birth, event)]
     sizes, flags = _sizes_and_flags(state, part, news, victim)
     ended, after = _collections(state, batch, low, high, part, news, _Ends(event, sizes, flags))
+    if isinstance(state.observer, SizeObserver):
+        own, mine = program(news.flags), program(flags)
+        state.observer.resized(
+            batch.place.event + low,
+            batch.place.event + high,
+            (part.objects, part.bytes),
+            (news.birth[own], news.size[own]),
+            (event[mine], sizes[mine]),
+        )
     if state.observer is not None and ended:
         state.observer.told(ended)
     if state.observer is not None and len(victim):

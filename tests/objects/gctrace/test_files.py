@@ -62,7 +62,7 @@ def test_definitions_give_names(tmp_path: Path) -> None:
         assert [trace.types.names[row] for row in batch.type.tolist()[:2]] == ["Node", "(unknown)"]
         assert trace.sites.name(int(batch.site[1])) == "main (main.c) @ 12"
         assert [str(one) for one in trace.sites.frames(int(batch.site[0]))] == [
-            "0x401000 @ 0",
+            "0x401000",
             "main (main.c) @ 12",
         ]
         assert trace.threads.name(int(batch.thread[0])) == "main"
@@ -78,7 +78,7 @@ def test_the_golden_file_is_read() -> None:
         assert column(trace, "address") == [
             start + more for start in (0, 100, 200) for more in (0, 32, 0)
         ]
-        assert trace.sites.name(1) == "0x401000 @ 0"
+        assert trace.sites.name(1) == "0x401000"
         assert trace.header["run"] == "0" * 32
 
 
