@@ -13,6 +13,7 @@ Knows a stub's events and arenas; does not know spaces.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 from gcspy_drivers.cooperative.line import StubEvent, StubLine
 from gcspy_drivers.cpython.layouts import PoolGeometry
+from gcspy_drivers.cpython.pool_writes import arena_ranges
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas
 from gcspy_drivers.remote.pages.accesses import CellAccesses, PageAccesses
 from gcspy_drivers.remote.pages.page_ranges import PageRanges
@@ -29,56 +31,87 @@ from gcspy_drivers.remote.pages.trial import try_pages
 from gcspy_drivers.remote.pages.written_pages import WrittenPages
 from gcspy_drivers.remote.process import Process
 
-__all__ = ["CHOICES", "FULL_COLLECTIONS", "CollectionAccesses", "open_accesses"]
+__all__ = [
+    "CHOICES",
+    "FULL_COLLECTIONS",
+    "CollectionAccesses",
+    "ProgramPages",
+    "open_accesses",
+    "open_pages",
+]
 
 FULL_COLLECTIONS: Final = "full"
 CHOICES: Final = {FULL_COLLECTIONS: 2, "middle": 1, "all": 0}
 """The youngest generation whose collections bound an interval, by the user's choice; any other choice: accesses are not followed."""
 
 
-def open_accesses(
-    process: Process, line: StubLine, geometry: PoolGeometry, choice: str
-) -> tuple[CollectionAccesses | None, str]:
-    """Make it possible to see accesses, if kernel and stub can.
+@dataclass(frozen=True, eq=False)
+class ProgramPages:
+    """The written pages of a program, if its kernel and its stub can tell.
+
+    Attributes:
+        pages: They; None: they cannot be told.
+        refusal: Why not.
+        fault_nanos: What the first write to a protected page costs the program.
+    """
+
+    pages: WrittenPages | None
+    refusal: str = ""
+    fault_nanos: int = 0
+
+
+def open_pages(process: Process, line: StubLine) -> ProgramPages:
+    """Make it possible to see which pages are written.
 
     Args:
         process: The process; borrowed.
+        line: The connection to its stub, which has said hello; borrowed.
+
+    Raises:
+        TargetGone: The process has ended.
+    """
+    trial = try_pages()
+    if not trial.works:
+        return ProgramPages(None, trial.refusal)
+    descriptor = line.take_pages()
+    if descriptor < 0:
+        return ProgramPages(None, "the program's system allows it no userfaultfd")
+    try:
+        pages = WrittenPages(ProtectedPages(process, descriptor))
+    except TargetGone:
+        raise
+    except TargetError as error:
+        return ProgramPages(None, str(error))
+    return ProgramPages(pages, fault_nanos=trial.fault_nanos)
+
+
+def open_accesses(
+    opened: ProgramPages, line: StubLine, geometry: PoolGeometry, choice: str
+) -> tuple[CollectionAccesses | None, str]:
+    """Follow accesses, if kernel and stub can.
+
+    Args:
+        opened: The program's written pages; borrowed.
         line: The connection to its stub, which has said hello; borrowed.
         geometry: Sizes of its pymalloc.
         choice: Which collections bound intervals, one of `CHOICES`.
 
     Returns:
         The accesses; None: they cannot be seen. And why not; empty if nobody asked.
-
-    Raises:
-        TargetGone: The process has ended.
     """
     generation = CHOICES.get(choice)
     if generation is None:
         return None, ""
-    trial = try_pages()
-    if not trial.works:
-        return None, f"accesses to memory are not known: {trial.refusal}"
-    descriptor = line.take_pages()
-    if descriptor < 0:
-        return (
-            None,
-            "accesses to memory are not known: the program's system allows it no userfaultfd",
-        )
-    try:
-        pages = WrittenPages(ProtectedPages(process, descriptor))
-    except TargetGone:
-        raise
-    except TargetError as error:
-        return None, f"accesses to memory are not known: {error}"
-    return CollectionAccesses(pages, line, geometry, trial.fault_nanos, generation), ""
+    if opened.pages is None:
+        return None, f"accesses to memory are not known: {opened.refusal}"
+    return CollectionAccesses(opened.pages, line, geometry, opened.fault_nanos, generation), ""
 
 
 class CollectionAccesses:
     """The accesses of one process.
 
     Args:
-        pages: Its written pages; this takes ownership.
+        pages: Its written pages; borrowed.
         line: The connection to its stub; borrowed.
         geometry: Sizes of its pymalloc.
         fault_nanos: What the first write to a page costs it.
@@ -192,13 +225,11 @@ class CollectionAccesses:
         return f"accesses of {secs - until:.1f} s that ended {until:.1f} s ago"
 
     def close(self) -> None:
-        """Remove all protection from the process."""
+        """Stop to follow accesses."""
         self._accesses.close()
-        self.pages.close()
 
     def _ranges(self, arenas: Sequence[Arenas]) -> PageRanges:
-        address = np.concatenate([np.zeros(0, dtype=np.uint64), *(one.address for one in arenas)])
-        return PageRanges.of(np.unique(address), self._geometry.arena_bytes)
+        return arena_ranges(arenas, self._geometry)
 
     def _tell_stub(self) -> None:
         follows = not self.problem and (self._accesses.measures or self._inside)

@@ -14,28 +14,37 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
 
 from gcspy_drivers.cooperative.held_events import HELLO_SECS
 from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.cooperative.ring_buffer import CopyPlan, EventCopy
-from gcspy_drivers.cpython.collection_accesses import CollectionAccesses, open_accesses
+from gcspy_drivers.cpython.collection_accesses import (
+    CollectionAccesses,
+    open_accesses,
+    open_pages,
+)
 from gcspy_drivers.cpython.collector.collector_time import CollectorTime
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.cooperation.stub_events import cause_of
 from gcspy_drivers.cpython.event_copies import EventCopies
 from gcspy_drivers.cpython.map_reader import MapReader
+from gcspy_drivers.cpython.objects.kept_pools import WrittenPools
 from gcspy_drivers.cpython.options import ACCESSES
 from gcspy_drivers.cpython.passive_driver import OBJECTS, POOLS, PassiveDriver, Readings
+from gcspy_drivers.cpython.pool_writes import PoolWrites
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading
 from gcspy_drivers.cpython.target import PymallocHeap, Target
 from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import EXACT_KINDS, INJECT, StubbedDriver
 from gcspy_drivers.remote.pages.accesses import CellAccesses
+from gcspy_drivers.remote.pages.written_pages import WrittenPages
 from gcspy_server.api import (
     AttachOptions,
     GatherRequest,
@@ -72,6 +81,9 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._copies = EventCopies(target)
         self._accesses: CollectionAccesses | None = None
         self._asked_for_accesses = False
+        self._read_still = False  # whether the target stood still until everything was read
+        self._pages: WrittenPages | None = None
+        self._writes: PoolWrites | None = None
         self._accesses_shown: tuple[HeapReading, int, CellAccesses] | None = None
 
     @classmethod
@@ -89,9 +101,12 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         if not self._asked_for_accesses:
             self._asked_for_accesses = True
             choice = str(self.options.values.get(ACCESSES.name, ACCESSES.default))
-            self._accesses, why_not = open_accesses(
-                self.process, self._line, self._target.geometry, choice
-            )
+            opened = open_pages(self.process, self._line)
+            geometry = self._target.geometry
+            self._pages = opened.pages
+            if opened.pages is not None:
+                self._writes = PoolWrites(opened.pages, geometry, opened.fault_nanos)
+            self._accesses, why_not = open_accesses(opened, self._line, geometry, choice)
             self._sees_accesses = self._accesses is not None
             self.note += f"{why_not[:1].upper()}{why_not[1:]}. " if why_not else ""
         return super().description()
@@ -110,8 +125,16 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         else:
             self._time.end(event.number, event.generation)
         super().announced(server, event)
+
+        def arenas() -> list[Arenas]:
+            return self._target.arenas(self._interpreters)
+
+        if self._writes is not None:  # before accesses end their interval, which forgets them
+            self._follow_writes(
+                lambda writes: writes.announced(event.kind, event.generation, arenas)
+            )
         if self._accesses is not None:
-            self._accesses.announced(event, self._target.arenas(self._interpreters))
+            self._accesses.announced(event, arenas())
 
     def gather_still(self, request: GatherRequest, event: StubEvent) -> None:
         """Gather what is wanted."""
@@ -122,8 +145,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         finally:
             self._event = None
 
-    def copied(self, objects: bool, /) -> bool:
-        """Let the target go on, unless objects are still to be read, or something has to hold it after this event.
+    def copied(self) -> bool:
+        """Let the target go on, unless something has to hold it after this event.
 
         What the clock read is not shown if a collection was recorded meanwhile: it may be of after that.
         """
@@ -131,7 +154,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             if self._events.pending:
                 self.server.discard()
                 return False
-        elif not objects:
+        else:
+            self._read_still = self._line.stands_still
             self._events.let_go_early()
         return True
 
@@ -158,10 +182,31 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         for reading in self._copies.generations(copy):
             self._survivors_of(reading.ident).look(reading.generations)
 
+    def _written_pools(self) -> WrittenPools | None:
+        """Return which pools may have been written since they were read last; None: it is not known."""
+        if self._writes is None:
+            return None
+        arenas = self._target.arenas(self._interpreters)
+        self._follow_writes(lambda writes: writes.take(arenas))
+        return self._writes
+
+    def _follow_writes(self, step: Callable[[PoolWrites], None]) -> None:
+        """Take a step; where it fails although the target goes on, writes are not followed any more."""
+        if self._writes is None:
+            return
+        try:
+            step(self._writes)
+        except (TargetGone, NotPermitted):
+            raise
+        except TargetError:
+            self._writes.close()
+            self._writes = None
+
     def _charge_accesses(self) -> None:
         """Count what following accesses has cost the program against the budget."""
-        if self._accesses is not None:
-            self.server.held(self._accesses.take_charge())
+        for each in (self._accesses, self._writes):
+            if each is not None:
+                self.server.held(each.take_charge())
 
     def ticked(self, *, read: bool) -> None:
         """Follow accesses while somebody asks for them."""
@@ -193,8 +238,9 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def close(self) -> None:
         """Release the target."""
         self._map_reader.wait()
-        if self._accesses is not None:
-            self._accesses.close()
+        for each in (self._accesses, self._writes, self._pages):
+            if each is not None:
+                each.close()
         super().close()
 
     def _fill_memory(self, memory: MemorySpace, heaps: tuple[PymallocHeap, ...]) -> None:
@@ -235,9 +281,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         event = self._event
         if ident != 0 or event is None:
             return  # the stub is in the main interpreter
-        lengths = (
-            self._objects.lengths(ident) if self._counted and self._line.stands_still else None
-        )
+        lengths = self._objects.lengths(ident) if self._counted and self._read_still else None
         start, self._lists_at_start = self._lists_at_start, None
         if lengths is None:
             return

@@ -23,6 +23,7 @@ from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.map_reader import next_map_nanos
 from gcspy_drivers.cpython.objects import machine_code
+from gcspy_drivers.cpython.objects.kept_pools import WrittenPools
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading, used_bytes
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.recognition import find_with_gil
@@ -37,7 +38,13 @@ from gcspy_drivers.cpython.spaces.object_view import ObjectView, title_of
 from gcspy_drivers.cpython.spaces.process_memory_space import open_memory_space
 from gcspy_drivers.cpython.spaces.size_class_space import SizeClassSpace
 from gcspy_drivers.cpython.stopped_target import ABOUT_HOLDS, HeldReader
-from gcspy_drivers.cpython.target import InterpreterReading, ObjectCopies, PymallocHeap, Target
+from gcspy_drivers.cpython.target import (
+    InterpreterReading,
+    ObjectCopies,
+    ObjectReading,
+    PymallocHeap,
+    Target,
+)
 from gcspy_drivers.kit.memory_history_space import HeapBytes
 from gcspy_drivers.kit.memory_map import MemoryMap
 from gcspy_drivers.kit.memory_space import MemorySpace
@@ -82,16 +89,12 @@ class Readings:
 
     Attributes:
         heaps: The states of pymalloc; None: they were not read.
-        copies: Copies of the pools for the search for objects; None: it reads them itself.
-        objects: Whether objects are searched for.
-        references: Whether references are searched for, if objects are.
+        objects: The objects that were found; None: they were not searched for.
         generations: The collectors; None: they were not read.
     """
 
     heaps: tuple[PymallocHeap, ...] | None = None
-    copies: ObjectCopies | None = None
-    objects: bool = False
-    references: bool = False
+    objects: ObjectReading | None = None
     generations: tuple[InterpreterReading, ...] | None = None
 
 
@@ -266,15 +269,11 @@ class PassiveDriver(SampledDriver):
         """Read the requested data, and fill the spaces."""
         # The data is read at the event, and not when collections were checked.
         readings = self._read(request)
-        if self.copied(readings.objects):
+        if self.copied():
             self._fill(request, readings)
 
-    def copied(self, _objects: bool, /) -> bool:
-        """Called when everything was read but objects; returns whether the data may be shown.
-
-        Args:
-            _objects: Whether objects are read now.
-        """
+    def copied(self) -> bool:
+        """Called when everything was read; returns whether the data may be shown."""
         return True
 
     def _read(self, request: GatherRequest) -> Readings:
@@ -284,11 +283,29 @@ class PassiveDriver(SampledDriver):
         heaps: tuple[PymallocHeap, ...] | None = None
         copies: ObjectCopies | None = None
         objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
+        # Who sees none of its spaces does not pay for references.
+        references = level >= REFERENCES and any(
+            request.wants(space) for space in self._objects.reference_spaces
+        )
+        written: WrittenPools | None = None
+        if objects and not references:
+            # Before anything is read: what is written from now on is read again the next time.
+            written = self._written_pools()
         if objects or (level >= POOLS and any(request.wants(space) for space in of_heaps)):
             heaps, copies = self._read_heaps(objects=objects)
         wanted = any(request.wants(space.space) for space in self._generation_spaces.values())
         generations = self._target.generations(self._interpreters) if wanted else None
-        return Readings(heaps, copies, objects, level >= REFERENCES, generations)
+        found: ObjectReading | None = None
+        if objects and heaps is not None:
+            found = self._objects.examine(
+                heaps,
+                self._interpreters,
+                references=references,
+                large=self._objects.wants_large(request),
+                copies=copies,
+                written=written,
+            )
+        return Readings(heaps, found, generations)
 
     def _fill(self, request: GatherRequest, readings: Readings) -> None:
         """Fill the requested spaces."""
@@ -296,8 +313,8 @@ class PassiveDriver(SampledDriver):
         self._heaps_read = readings.heaps or ()
         if readings.heaps is not None:
             self._fill_heaps(readings.heaps, request)
-        if readings.objects:
-            self._fill_objects(request, readings)
+        if readings.objects is not None:
+            self._fill_objects(request, readings.objects)
         memory = self._memory_space
         if (
             memory is not None
@@ -308,22 +325,17 @@ class PassiveDriver(SampledDriver):
         if readings.generations is not None:
             self._fill_generations(request, readings.generations)
 
-    def _fill_objects(self, request: GatherRequest, readings: Readings) -> None:
-        # Who sees none of its spaces does not pay for references.
-        wanted = any(request.wants(space) for space in self._objects.reference_spaces)
-        tables = self._objects.fill(
-            self._heaps_read,
-            self._interpreters,
-            references=wanted and readings.references,
-            large=self._objects.wants_large(request),
-            copies=readings.copies,
-            accesses=self._accesses_by_owner(),
-        )
+    def _fill_objects(self, request: GatherRequest, found: ObjectReading) -> None:
+        tables = self._objects.fill(found, self._accesses_by_owner())
         for ident, table in tables.items():
             arenas = self._heap_spaces[ident].arenas
             if request.wants(arenas.space):  # its tiles are those of this event
                 arenas.answer_with(table.table)
         self._counted = True
+
+    def _written_pools(self) -> WrittenPools | None:
+        """Return which pools may have been written since objects were searched for before; None: it is not known."""
+        return None
 
     def _fill_memory(self, memory: MemorySpace, heaps: tuple[PymallocHeap, ...]) -> None:
         """Read the memory map and fill its space, if it is due."""

@@ -42,6 +42,7 @@ from gcspy_drivers.cpython.layouts import (
 )
 from gcspy_drivers.cpython.layouts.debug_offsets import DebuggerSupport
 from gcspy_drivers.cpython.objects.heap_copy import COPY_BYTES, HeapCopy
+from gcspy_drivers.cpython.objects.kept_pools import KeptPools, WrittenPools
 from gcspy_drivers.cpython.objects.large import LargeBlocks, LargeReader
 from gcspy_drivers.cpython.objects.large_chunks import LargeChunks, MallocChunks
 from gcspy_drivers.cpython.objects.lists import Heads, ListReader, Lists
@@ -292,6 +293,8 @@ class Target:
         self._known: dict[Interpreter, _Known] = {}
         self._places: dict[ObmallocPlace, PoolReader] = {}
         self._types: TypeTable | None = None
+        self._padding: int | None = None
+        self._kept: dict[int, KeptPools] = {}
         self._room = RecordBuffers(layout.geometry.pool_bytes, COPY_BYTES)
         self._outside: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
         self.malloc_setting = pymalloc_setting(process)
@@ -440,6 +443,7 @@ class Target:
         references: bool = False,
         large: bool = False,
         copies: ObjectCopies | None = None,
+        written: WrittenPools | None = None,
         progress: Callable[[str, int, int], None] = lambda *_: None,
     ) -> ObjectReading:
         """Examine the pools of some heaps: their objects, and on which of the collector's lists these are.
@@ -451,6 +455,8 @@ class Target:
             references: Whether to search for references too.
             large: Whether to search for large blocks too.
             copies: Their copies; without them they are copied now, a part at a time.
+            written: Which pools may have been written since the last call with this argument; of the others what was found then is
+                kept. None: all are examined. Not used for references.
             progress: Called with the current step, its progress, and its total; 0: not known.
 
         Raises:
@@ -459,7 +465,7 @@ class Target:
             TargetError: Its image does not contain the address of ``type``.
         """
         types = self._type_table()
-        scanner = ObjectScanner(types, self._layout.objects, self.geometry, code)
+        scanner = self._scanner(types, code)
         readings = [heap.reading for heap in heaps]
         blocks = BlockMap.of(readings, self.geometry) if references else None
         index = PoolIndex.of(readings, self.geometry)
@@ -469,24 +475,28 @@ class Target:
         parts: list[tuple[HeapCopy, int]] = []
         before = examined = 0
         used = sum(heap.used_pools for heap in heaps)
+        if written is not None and copies is None and blocks is None:
+            known = self._known_pools(heaps, types)
+        else:
+            known = {}
         for number, heap in enumerate(heaps):
-            copy = (
-                HeapCopy(self._memory, heap.reading, self.geometry)
-                if copies is None
-                else copies.heaps[number]
-            )
             after = before + len(heap.reading.pools)
-            entries = NO_ENTRIES if blocks is None else blocks.entry[before:after]
-            objects = scanner.scan(
-                copy,
-                entries,
-                index,
-                partial(_tell_pools, progress, before=examined, total=used),
-            )
-            examined += len(copy.rows)
+            told = partial(_tell_pools, progress, before=examined, total=used)
+            if heap.owner in known and written is not None:
+                objects = known[heap.owner].scan(scanner, heap.reading, index, written, told)
+            else:
+                copy = (
+                    HeapCopy(self._memory, heap.reading, self.geometry)
+                    if copies is None
+                    else copies.heaps[number]
+                )
+                entries = NO_ENTRIES if blocks is None else blocks.entry[before:after]
+                objects = scanner.scan(copy, entries, index, told)
+                parts.append((copy, before))
+            examined += heap.used_pools
             found.append(PymallocObjects(heap, objects, before))
-            parts.append((copy, before))
             before = after
+        self._padding = scanner.padding
         ends, owners = (
             self._list_ends(interpreters) if copies is None else (copies.ends, copies.owners)
         )
@@ -539,7 +549,7 @@ class Target:
         """
         types = self._type_table()
         types.begin()
-        scanner = ObjectScanner(types, self._layout.objects, self.geometry, code)
+        scanner = self._scanner(types, code)
         index = PoolIndex.of([heap.reading for heap in heaps], self.geometry)
         found = []
         for heap in heaps:
@@ -661,6 +671,21 @@ class Target:
             if heads is not None:
                 ends.update({head: number * LISTS + which for which, head in enumerate(heads)})
         return ends, tuple(owners)
+
+    def _scanner(self, types: TypeTable, code: Kernels | None) -> ObjectScanner:
+        return ObjectScanner(
+            types, self._layout.objects, self.geometry, code, padding=self._padding
+        )
+
+    def _known_pools(
+        self, heaps: tuple[PymallocHeap, ...], types: TypeTable
+    ) -> dict[int, KeptPools]:
+        """Return what is kept of each heap, by its owner; of heaps that have gone nothing is."""
+        self._kept = {
+            heap.owner: self._kept.get(heap.owner) or KeptPools(self._memory, types, self.geometry)
+            for heap in heaps
+        }
+        return self._kept
 
     def _type_table(self) -> TypeTable:
         if self._types is None:

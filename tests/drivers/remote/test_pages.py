@@ -135,6 +135,24 @@ def test_a_range_that_appeared_counts_as_written_where_it_has_pages() -> None:
     assert record.known.all()
 
 
+def test_what_is_taken_is_taken_once_and_new_pages_count_as_written() -> None:
+    source = FakePages()
+    pages = WrittenPages(source)
+    one, other = pages.record(), pages.record()
+    first, more = ranges_of({1, 2, 3}), ranges_of({2, 3, 7})
+    other.begin(first)
+    assert one.take(first).all()  # never followed until now
+    source.dirty |= {2}
+    assert one.take(first).tolist() == [False, True, False]
+    assert one.take(first).tolist() == [False, False, False]
+    source.dirty |= {3}
+    assert one.take(more).tolist() == [False, True, True]
+    assert one.take(more).tolist() == [False, False, False]
+    pages.rest()
+    assert one.take(more).all()
+    assert other.written(first).tolist() == [True, True, True]
+
+
 class Clock:
     """A clock that a test sets."""
 

@@ -37,13 +37,20 @@ class HeapCopy:
         reading: Which pools there are.
         geometry: Sizes that its pymalloc was built with.
         every: Take one in this number of pools, at equal distances; 1: all.
+        rows: Rows of the pools in the reading; None: those in use.
 
     Attributes:
         rows: Rows of the pools in the reading.
     """
 
     def __init__(
-        self, memory: Memory, reading: HeapReading, geometry: PoolGeometry, *, every: int = 1
+        self,
+        memory: Memory,
+        reading: HeapReading,
+        geometry: PoolGeometry,
+        *,
+        every: int = 1,
+        rows: npt.NDArray[np.intp] | None = None,
     ) -> None:
         self._memory = memory
         self._geometry = geometry
@@ -51,7 +58,8 @@ class HeapCopy:
         self._room = np.zeros((0, geometry.pool_bytes), dtype=np.uint8)
         self._kept: list[tuple[npt.NDArray[np.intp], PoolCopies]] | None = None
         self.reading = reading
-        self.rows = np.flatnonzero(reading.pools.state == PoolState.USED)[every // 2 :: every]
+        used = np.flatnonzero(reading.pools.state == PoolState.USED) if rows is None else rows
+        self.rows = used[every // 2 :: every]
 
     def keep(self, room: RecordBuffers) -> None:
         """Copy everything now, and keep it.

@@ -38,6 +38,7 @@ _HEAD_WORDS = (
 _PADDING_WORDS = 2  # of the debug hooks, before the requested memory
 _PADDING_BYTES = 24  # of the debug hooks in all
 _PADDING_POOLS = 64  # that are examined to detect padding
+_PADDING_BLOCKS = 1000  # that are enough to tell once and for all
 _PADDED = 0xFDFDFDFDFDFDFD00
 _LOWEST_ADDRESS = np.uint64(0x400000)  # where such a program begins
 _MOST_CELLS = 1 << 22  # of a table pool by type
@@ -133,6 +134,7 @@ class ScannedObjects:
             and type; type -1: no object.
         nodes: The tracked ones.
         holders: (n, 10) objects that lead out of the pools, in order of address: where, type, and the eight words behind the type.
+        holder_pool: (n,) row of the pool of each of them.
         pools_copied: Pools that were copied.
     """
 
@@ -147,6 +149,7 @@ class ScannedObjects:
     block_bytes: I32
     nodes: Nodes
     holders: I64
+    holder_pool: I32
     pools_copied: int
 
 
@@ -193,6 +196,10 @@ class ObjectScanner:
         layout: Layout of its objects.
         geometry: Sizes that its pymalloc was built with.
         kernels: Loops to use instead of numpy, where they are there.
+        padding: Words of the debug hooks in each block, as an earlier scan found them; None: not known yet.
+
+    Attributes:
+        padding: The same, after a scan of enough blocks.
     """
 
     def __init__(
@@ -201,13 +208,16 @@ class ObjectScanner:
         layout: ObjectLayout,
         geometry: PoolGeometry,
         kernels: Kernels | None = None,
+        *,
+        padding: int | None = None,
     ) -> None:
+        self.padding = padding
         self._types = types
         self._layout = layout
         self._geometry = geometry
         self._entries = NO_ENTRIES
         self._index = PoolIndex.of((), geometry)
-        self._shift = 0
+        self._shift = padding or 0
         self._kernels = kernels
 
     def scan(
@@ -247,8 +257,8 @@ class ObjectScanner:
         self._entries = entries
         done = 0
         for part, copies in copy.parts():
-            if not done:
-                self._shift = self._padding(copies)
+            if not done and self.padding is None:
+                self._shift = self._find_padding(copies)
             if loop is None or not self._look_with(loop, copies, part, sums):
                 self._look_into(copies, part, sums)
             done += len(part)
@@ -256,6 +266,7 @@ class ObjectScanner:
         if loop is not None:
             sums.add(loop)
         pool, kind, number, size = sums.columns()
+        holders = _together(sums.holders)
         return ScannedObjects(
             known=sums.known,
             objects=sums.objects,
@@ -267,7 +278,8 @@ class ObjectScanner:
             count=number,
             block_bytes=size,
             nodes=Nodes.together(sums.nodes),
-            holders=_together(sums.holders),
+            holders=holders,
+            holder_pool=_rows_of(holders[:, 0], pools.address),
             pools_copied=len(copy.rows),
         )
 
@@ -436,7 +448,7 @@ class ObjectScanner:
             left = np.flatnonzero(kind < 0)
         return kind, prefixes
 
-    def _padding(self, copies: PoolCopies) -> int:
+    def _find_padding(self, copies: PoolCopies) -> int:
         """Return how many words precede the requested memory: those of the debug hooks, if most blocks have them."""
         copies = copies.first(_PADDING_POOLS)
         in_use, _ = blocks_in_use(copies, self._geometry)
@@ -444,7 +456,10 @@ class ObjectScanner:
         size = (copies.size_class[row] + 1) * self._geometry.alignment_bytes
         word = (self._geometry.header_bytes + block * size + 8) >> 3
         padded = np.count_nonzero(copies.words[row, word] & ~np.uint64(0xFF) == np.uint64(_PADDED))
-        return _PADDING_WORDS if 2 * padded > len(row) else 0
+        words = _PADDING_WORDS if 2 * padded > len(row) else 0
+        if len(row) >= _PADDING_BLOCKS:
+            self.padding = words  # a program has the hooks from its start, or not at all
+        return words
 
 
 def _together(parts: list[I64]) -> I64:
@@ -457,6 +472,12 @@ def _together(parts: list[I64]) -> I64:
         if bool((found[1:, 0] > found[:-1, 0]).all())
         else found[np.argsort(found[:, 0], kind="stable")]
     )
+
+
+def _rows_of(address: I64, pools: U64) -> I32:
+    """Return the row of the pool that each address is in, (n,)."""
+    found = np.searchsorted(pools, address.view(np.uint64), side="right") - 1
+    return found.astype(np.int32)
 
 
 def _histogram(

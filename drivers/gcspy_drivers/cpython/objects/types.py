@@ -52,6 +52,7 @@ _BASES = 64  # classes from one to the built-in type that it comes from
 _NAME_BYTES = 512  # of a longer name the rest is left out
 _NO_NAME = "(no name)"
 _REFUSED_BITS = 16
+_MOST_REFUSED = 1 << 18
 _MULTIPLIERS = 32
 _MOST_BITS = 24
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -102,6 +103,7 @@ class TypeTable:
         collected: (types,) whether the collector may track its objects.
         container: (types,) `containers.ContainerKind` of its objects.
         pointers: (types, 2) offsets of the pointers to its objects' blocks, bytes from the reference count; 0: none.
+        version: Changes when what was examined before may look otherwise now: a type was dropped, or is where none was.
     """
 
     def __init__(self, memory: Memory, maps: LiveMaps, layout: ObjectLayout, root: int) -> None:
@@ -120,6 +122,8 @@ class TypeTable:
         self.container: npt.NDArray[np.int8] = np.zeros(0, dtype=np.int8)
         self.pointers: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._containers: dict[int, ContainerKind] = {}
+        self._ever_refused: U64 = np.zeros(0, dtype=np.uint64)
+        self.version = 0
         self._rebuild()
         self.learn(np.array([root], dtype=np.uint64))
 
@@ -174,6 +178,7 @@ class TypeTable:
             gone = living[~same]
             self._living[gone] = False
             self._containers.clear()
+            self.version += 1
             self._rebuild()
             self.learn(self._address[gone].copy())
 
@@ -258,11 +263,22 @@ class TypeTable:
         taken = np.zeros(len(new), dtype=np.bool_)
         taken[rows] = True
         refused = new[~taken]
-        self._refused[_refused_slot(refused)] = refused
+        self._refuse(refused)
         if not len(rows):
             return False
         self._add(new[rows], records[rows], [name for name in names if name is not None])
+        if np.isin(new[rows], self._ever_refused).any():
+            self.version += 1
         return True
+
+    def _refuse(self, words: U64) -> None:
+        """Note words that are no types."""
+        self._refused[_refused_slot(words)] = words
+        if len(words):
+            self._ever_refused = distinct(np.concatenate((self._ever_refused, words)))
+            if len(self._ever_refused) > _MOST_REFUSED:
+                self._ever_refused = self._ever_refused[:0]
+                self.version += 1
 
     def _add(self, address: U64, records: Records, names: list[str]) -> None:
         flags = records["flags"]

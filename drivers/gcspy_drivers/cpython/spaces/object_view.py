@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.collector.interpreters import Interpreter
 from gcspy_drivers.cpython.objects import machine_code
+from gcspy_drivers.cpython.objects.kept_pools import WrittenPools
 from gcspy_drivers.cpython.pymalloc.pool_tiling import HeapTiles
 from gcspy_drivers.cpython.spaces.arena_pinning_space import ArenaPinningSpace
 from gcspy_drivers.cpython.spaces.large_space import LargeSpace
@@ -19,7 +20,12 @@ from gcspy_drivers.cpython.spaces.object_space import ObjectSpace, TrackedSpace
 from gcspy_drivers.cpython.spaces.reference_space import ReferenceSpace
 from gcspy_drivers.cpython.spaces.type_space import TypeSpace
 from gcspy_drivers.cpython.spaces.type_tables import TypeTables
-from gcspy_drivers.cpython.target import ObjectCopies, PymallocHeap, Target
+from gcspy_drivers.cpython.target import (
+    ObjectCopies,
+    ObjectReading,
+    PymallocHeap,
+    Target,
+)
 from gcspy_drivers.kit.loop_notice import tell_coming
 from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_server.api import GatherRequest, Server, ServerSpace
@@ -126,7 +132,7 @@ class ObjectView:
         for gone in [ident for ident in self._tracked if ident not in present]:
             server.remove_space(self._tracked.pop(gone).space)
 
-    def fill(
+    def examine(
         self,
         heaps: tuple[PymallocHeap, ...],
         interpreters: tuple[Interpreter, ...],
@@ -134,9 +140,9 @@ class ObjectView:
         references: bool = False,
         large: bool = False,
         copies: ObjectCopies | None = None,
-        accesses: Mapping[int, CellAccesses] | None = None,
-    ) -> dict[int, TypeTables]:
-        """Examine the pools and fill the spaces.
+        written: WrittenPools | None = None,
+    ) -> ObjectReading:
+        """Examine the pools: all that is read of the target.
 
         Args:
             heaps: Their latest reading.
@@ -144,25 +150,36 @@ class ObjectView:
             references: Whether to search for references too.
             large: Whether to search for large blocks too.
             copies: Their copies; without them they are copied now.
-            accesses: Accesses to the pools of each heap, by its owner; None: they are not known.
-
-        Returns:
-            The content of the tiles of each pymalloc, by the id of its interpreter.
+            written: Which pools may have been written since the last call; None: it is not known.
 
         Raises:
             TargetGone: The target has ended.
             TargetError: It cannot be examined.
         """
-        if self._types is None:
-            raise AssertionError("open comes before fill")
-        found = self._target.objects(
+        return self._target.objects(
             heaps,
             interpreters,
             code=machine_code.compiled(),
             references=references,
             large=large,
             copies=copies,
+            written=written,
         )
+
+    def fill(
+        self, found: ObjectReading, accesses: Mapping[int, CellAccesses] | None = None
+    ) -> dict[int, TypeTables]:
+        """Fill the spaces.
+
+        Args:
+            found: What was examined.
+            accesses: Accesses to the pools of each heap, by its owner; None: they are not known.
+
+        Returns:
+            The content of the tiles of each pymalloc, by the id of its interpreter.
+        """
+        if self._types is None:
+            raise AssertionError("open comes before fill")
         self._types.fill(found, accesses)
         tables: dict[int, TypeTables] = {}
         for one in found.heaps:

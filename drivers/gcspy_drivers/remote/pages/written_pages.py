@@ -84,6 +84,25 @@ class WriteRecord:
         self._remember(ranges, self._pages.look(ranges))
         return self._bits
 
+    def take(self, ranges: PageRanges) -> Bits:
+        """Return which pages were written since `begin` or the last call, (pages,), and forget it in the same moment.
+
+        Pages that were not followed count as written.
+
+        Args:
+            ranges: The ranges to answer for; they are followed from now on.
+
+        Raises:
+            TargetError: The process has ended, or the kernel refuses.
+        """
+        ready = self._pages.protect(ranges)
+        # What is in no range of before was mapped since; what cannot be followed is never known.
+        bits = ranges.moved(self._bits | ~self._known, self._ranges, missing=True)
+        self._ranges = ranges
+        self._bits = np.zeros(ranges.total, dtype=np.bool_)
+        self._known = np.repeat(ready, ranges.pages)
+        return bits
+
     def close(self) -> None:
         """Stop to ask."""
         self._pages.forget(self)
@@ -110,6 +129,11 @@ class WrittenPages:
         self._records: list[WriteRecord] = []
         self._protected = NO_RANGES
         self._resting = True
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is protected now."""
+        return self._resting
 
     def record(self) -> WriteRecord:
         """Return a record for one more who asks."""
