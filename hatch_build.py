@@ -69,6 +69,7 @@ LOOPS = (
     Loops("gcspy-graph", ROOT / "objects/gcspy_objects/graph/compiled"),
     Loops("gcspy-trace", ROOT / "objects/gcspy_objects/gctrace/compiled"),
     Loops("gcspy-malloc", ROOT / "drivers/gcspy_drivers/native_heap/compiled"),
+    Loops("gcspy-pages", ROOT / "drivers/gcspy_drivers/remote/pages/loaded"),
     Loops("gcspy-drain", ROOT / "gcspy/tracer/compiled"),
     Loops("gcspy-preloaded", ROOT / "gcspy/tracer/preloaded"),
 )

@@ -69,6 +69,7 @@ BY_NAME_ONLY = {
     "programs": "benchmarks.cpython.programs",
     "paper": "benchmarks.paper.paper",
     "slowdown": "benchmarks.cpython.slowdown",
+    "access_ratio": "benchmarks.cpython.access_ratio",
     "beside": "benchmarks.cpython.beside",
     "holders_beside": "benchmarks.cpython.holders_beside",
     "leaks": "benchmarks.leaks.leaks",

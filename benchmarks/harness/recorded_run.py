@@ -120,12 +120,13 @@ class Recorder:
 
 
 @contextmanager
-def recorder(address: str, path: Path) -> Iterator[Recorder]:
+def recorder(address: str, path: Path, *, lossless: bool = True) -> Iterator[Recorder]:
     """Record a session for the body of the `with`, which may begin a little later.
 
     Args:
         address: Of the session, on a Unix socket.
         path: The file.
+        lossless: Whether no event may be left out.
 
     Raises:
         Unavailable: There is no session after some time.
@@ -136,7 +137,15 @@ def recorder(address: str, path: Path) -> Iterator[Recorder]:
         if time.monotonic() > until:
             raise Unavailable("gcspy does not serve")
         time.sleep(0.01)
-    command = ["record", address, "--lossless", "--force", "--json", "-o", str(path)]
+    command = [
+        "record",
+        address,
+        *(["--lossless"] if lossless else []),
+        "--force",
+        "--json",
+        "-o",
+        str(path),
+    ]
     with subprocess.Popen(
         [sys.executable, "-m", "gcspy", *command],
         stdin=subprocess.DEVNULL,

@@ -26,7 +26,8 @@ CODE = """
 import gc, os, runpy, sys, time
 del sys.argv[0]
 def collections():
-    return sum(one["collections"] for one in gc.get_stats())
+    counts = [one["collections"] for one in gc.get_stats()]
+    return sum(counts), counts[-1]
 def clocks():
     return collections(), time.process_time(), time.monotonic_ns()
 gc.disable()
@@ -37,8 +38,9 @@ try:
 finally:
     gc.disable()
     count, own, ended = clocks()
+    count, full = [now - then for now, then in zip(count, before)]
     with open(os.environ["GCSPY_BENCH_TIMED"], "w") as file:
-        file.write(f"{(ended - began) / 1e9} {own - used} {count - before} {began} {ended}")
+        file.write(f"{(ended - began) / 1e9} {own - used} {count} {began} {ended} {full}")
 """
 
 
@@ -53,6 +55,7 @@ class TimedRun:
         finished: Whether it came to its end; else it was ended after `wall_secs`, which is then a lower bound.
         began_nanos: When its first statement ran, by the monotonic clock.
         ended_nanos: When it had ended.
+        full: Of the collections, those of the oldest generation.
     """
 
     wall_secs: float
@@ -61,6 +64,7 @@ class TimedRun:
     finished: bool = True
     began_nanos: int = 0
     ended_nanos: int = 0
+    full: int = 0
 
 
 def run_timed(
@@ -110,11 +114,12 @@ def run_timed(
         raise Unavailable(
             f"ended with exit code {process.returncode}: {(complaints.strip().splitlines() or ['no word why'])[-1]}"
         )
-    wall, own, collections, began, ended = told.read_text().split()
+    wall, own, collections, began, ended, full = told.read_text().split()
     return TimedRun(
         float(wall),
         float(own),
         int(collections),
         began_nanos=int(began),
         ended_nanos=int(ended),
+        full=int(full),
     )

@@ -43,6 +43,7 @@ REASONS = {
     "remote/pages/referenced_memory.py": "the kernel's own files",
     "remote/pages/soft_dirty.py": "the kernel's own files",
     "remote/pages/trial.py": "memory without a file",
+    "remote/pages/unprepared_process.py": "our own library",
     "remote/process_hold.py": "the kernel's own files",
     "remote/run_delay.py": "the kernel's own files",
 }

@@ -13,6 +13,7 @@ from gcspy_protocol.errors import TargetError, TargetGone
 from gcspy_drivers.kit.memory_history_space import HeapBytes
 from gcspy_drivers.kit.sampled_driver import SampledDriver
 from gcspy_drivers.kit.stopped_mode import LONGEST_HOLD_SECS, StoppedMode
+from gcspy_drivers.malloc.age_streams import ages_text
 from gcspy_drivers.malloc.arena_space import ArenaSpace
 from gcspy_drivers.malloc.heap_space import HeapSpace
 from gcspy_drivers.malloc.list_spaces import BinSpace, CacheSpace, ClassSpace, MappedSpace
@@ -25,6 +26,9 @@ from gcspy_drivers.native_heap.malloc_reader import (
     MallocReader,
     MallocReading,
 )
+from gcspy_drivers.remote.pages.page_ages import PageAges
+from gcspy_drivers.remote.pages.unprepared_process import open_written_pages
+from gcspy_drivers.remote.pages.written_pages import WrittenPages
 from gcspy_drivers.remote.process import Process
 from gcspy_server.api import (
     AttachOptions,
@@ -76,6 +80,8 @@ class MallocDriver(SampledDriver):
             self._reader.close()
             raise
         self._last: MallocReading | None = None
+        self._pages: WrittenPages | None = None
+        self._no_ages = ""
 
     @classmethod
     def find(cls, pid: int) -> Recognition | None:
@@ -99,14 +105,29 @@ class MallocDriver(SampledDriver):
             general_info=self.info,
         )
 
+    def _follow_ages(self) -> None:
+        """Make it possible to see for how long pages are not written, if the user wants that; or note why it is not."""
+        if self.options.text("ages") != "on":
+            return
+        try:
+            self._pages, fault_nanos = open_written_pages(self.process)
+        except TargetGone:
+            raise
+        except TargetError as error:
+            self._no_ages = f"For how long pages are not written is not known: {error}."
+            return
+        self._reader.ages = PageAges(self._pages, fault_nanos)
+
     def start(self) -> None:
         """Add the spaces."""
         server = self.server
-        self._heap = HeapSpace(server)
+        self._follow_ages()
+        ages = self._pages is not None
+        self._heap = HeapSpace(server, ages=ages)
         self._arenas = ArenaSpace(server)
         self._bins = BinSpace(server)
-        self._classes = ClassSpace(server)
-        self._mapped = MappedSpace(server)
+        self._classes = ClassSpace(server, ages=ages)
+        self._mapped = MappedSpace(server, ages=ages)
         self._caches = CacheSpace(server)
 
     def prepare(self) -> None:
@@ -128,6 +149,11 @@ class MallocDriver(SampledDriver):
             self._arenas.fill(reading, self._anonymous_bytes())
             if note:
                 self._arenas.space.info += f" {note}"
+            for text in (self._no_ages, ages_text(reading)):
+                if text:
+                    self._arenas.space.info += f" {text}"
+        if self._reader.ages is not None:
+            self.server.held(self._reader.ages.take_charge())
         if wants(self._caches.space):
             self._caches.fill(reading)
         if level >= BINS_LEVEL:
@@ -167,6 +193,8 @@ class MallocDriver(SampledDriver):
 
     def close(self) -> None:
         """Release the target, which keeps running."""
+        if self._pages is not None:
+            self._pages.close()
         self._reader.close()
         super().close()
 

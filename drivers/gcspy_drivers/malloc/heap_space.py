@@ -11,13 +11,21 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gcspy_drivers.kit.streams import add_amount, add_bytes, add_count, hide, hide_all, show_names
+from gcspy_drivers.kit.streams import (
+    U4_MAX,
+    add_amount,
+    add_bytes,
+    add_count,
+    hide,
+    hide_all,
+    show_names,
+)
 from gcspy_drivers.native_heap.arenas import Arena
 from gcspy_drivers.native_heap.chunk_walk import SpanWalk
 from gcspy_drivers.native_heap.malloc_reader import CHUNKS, PAGES, MallocReading
 from gcspy_drivers.native_heap.walk_state import ChunkKind
 from gcspy_drivers.remote.address import PAGE_BYTES
-from gcspy_server.api import Control, ExtentNames, Server
+from gcspy_server.api import Control, ExtentNames, Server, ServerStream
 
 __all__ = ["HeapSpace"]
 
@@ -45,9 +53,10 @@ class HeapSpace:
 
     Args:
         server: The server to add the space to.
+        ages: Whether the ages of pages are followed.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, *, ages: bool = False) -> None:
         self.space = server.add_space(
             "malloc heap",
             names=ExtentNames([], []),
@@ -97,6 +106,18 @@ class HeapSpace:
             "Bytes of whole free pages in memory: trimming returns them to the system",
             order=8,
         )
+        self.unwritten = (
+            add_amount(
+                self.space,
+                "Not written for",
+                "For how long the program has written no page of the tile, at least; it may have read them",
+                order=10,
+                most=U4_MAX,
+                suffix=" s",
+            )
+            if ages
+            else None
+        )
 
     def fill(self, reading: MallocReading) -> None:
         """Fill the space from a reading of level 2, from lists alone, or more."""
@@ -133,6 +154,8 @@ class HeapSpace:
                 hide_all([stream])
             else:
                 stream.data[:] = np.concatenate(columns)
+        if self.unwritten is not None:
+            _fill_ages(self.unwritten, reading, bases, cell_bytes)
         if not walked:
             hide_all([self.begins, self.holes])
         if not reading.used_is_known:
@@ -169,6 +192,21 @@ class HeapSpace:
         if cell_bytes > PAGE_BYTES:
             text.append(f"a tile is {cell_bytes >> 10} KiB")
         self.space.info = "; ".join(text)
+
+
+def _fill_ages(
+    stream: ServerStream, reading: MallocReading, bases: npt.NDArray[np.uint64], cell_bytes: int
+) -> None:
+    """Fill the least age of the pages of each tile; unknown where no page is followed."""
+    if reading.ages is None:
+        hide_all([stream])
+        return
+    places = np.arange(cell_bytes // PAGE_BYTES, dtype=np.uint64) * np.uint64(PAGE_BYTES)
+    seconds = reading.ages.seconds((bases[:, None] + places).reshape(-1)).reshape(len(bases), -1)
+    least = np.where(seconds < 0, U4_MAX, seconds).min(axis=1)
+    known = least < U4_MAX
+    stream.data[:] = np.where(known, least, 0)
+    hide([stream], ~known)
 
 
 def _cell_bytes(reading: MallocReading) -> int:

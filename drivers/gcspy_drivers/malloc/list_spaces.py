@@ -10,9 +10,10 @@ from typing import Final
 import numpy as np
 
 from gcspy_drivers.kit.streams import add_bytes, add_count, hide_all, show_names
+from gcspy_drivers.malloc.age_streams import AgeStreams, ages_text
 from gcspy_drivers.native_heap.layout import BINS, FAST_BINS, class_names
 from gcspy_drivers.native_heap.malloc_reader import MallocReading
-from gcspy_drivers.native_heap.walk_state import ChunkKind
+from gcspy_drivers.native_heap.walk_state import AGES, CLASSES, ChunkKind
 from gcspy_server.api import ExtentNames, Server, StringNames
 
 __all__ = ["BinSpace", "CacheSpace", "ClassSpace", "MappedSpace"]
@@ -70,9 +71,10 @@ class ClassSpace:
 
     Args:
         server: The server to add the space to.
+        ages: Whether the ages of pages are followed.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, *, ages: bool = False) -> None:
         self.space = server.add_space(
             "malloc size classes",
             names=StringNames(class_names()[_CLASSES]),
@@ -94,6 +96,7 @@ class ClassSpace:
             self._counts[kind] = add_count(
                 self.space, f"Chunks {name}", f"Chunks that are {about}", order=2 * order + 1
             )
+        self._ages = AgeStreams(self.space, 2 * len(texts)) if ages else None
 
     def fill(self, reading: MallocReading) -> None:
         """Fill the space from a reading of level 3 or more."""
@@ -108,15 +111,20 @@ class ClassSpace:
         if not reading.used_is_known:
             torn = (ChunkKind.USED, ChunkKind.CACHED, ChunkKind.FAST)
             hide_all([streams[kind] for kind in torn for streams in (self._bytes, self._counts)])
+        if self._ages is not None:
+            known = reading.used_is_known and bool(reading.arenas)
+            aged = sum((walk.aged for walk in walks), np.zeros((AGES, CLASSES), dtype=np.uint64))
+            self._ages.fill(aged[:, _CLASSES] if known else None, reading.ages)
         unknown = sum(walk.unknown_bytes for walk in walks)
         chunks = f"{int(self._counts[ChunkKind.USED].data.sum()):,} chunks are in use"
         if not reading.used_is_known:
             chunks = (
                 "caches of threads or fast bins changed during the read: chunks in use are unknown"
             )
-        self.space.info = chunks + (
-            f"; {unknown:,} bytes changed during the read and are not counted" if unknown else ""
-        )
+        if unknown:
+            chunks += f"; {unknown:,} bytes changed during the read and are not counted"
+        idle = ages_text(reading)
+        self.space.info = f"{chunks}; {idle}" if idle else chunks
 
 
 class MappedSpace:
@@ -124,9 +132,10 @@ class MappedSpace:
 
     Args:
         server: The server to add the space to.
+        ages: Whether the ages of pages are followed.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, *, ages: bool = False) -> None:
         self.space = server.add_space(
             "Mapped chunks",
             names=ExtentNames([], []),
@@ -135,6 +144,7 @@ class MappedSpace:
             description="Chunks with mappings of their own; free returns them to the system at once",
         )
         self.bytes = add_bytes(self.space, "Bytes", "Bytes of the mapping", order=0)
+        self._ages = AgeStreams(self.space, 1) if ages else None
 
     def fill(self, reading: MallocReading) -> None:
         """Fill the space from a reading of level 2 or more."""
@@ -146,6 +156,8 @@ class MappedSpace:
         show_names(self.space, self.space.names if self.space.names == names else names)
         self.space.reset()
         self.bytes.data[:] = mapped.sizes.astype(np.int64)
+        if self._ages is not None:
+            self._ages.fill(reading.mapped_aged, reading.ages)
         counted = reading.parameters
         text = f"{len(mapped.chunks):,} chunks, {mapped.total_bytes:,} bytes"
         if counted is not None and not mapped.complete:

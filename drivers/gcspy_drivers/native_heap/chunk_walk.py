@@ -32,7 +32,7 @@ from gcspy_drivers.native_heap.walk_state import (
 from gcspy_drivers.native_heap.walk_twin import walk_chunks
 from gcspy_drivers.remote.address import PAGE_BYTES
 
-__all__ = ["KnownChunks", "ChunkWalker", "SpanWalk"]
+__all__ = ["ChunkWalker", "KnownChunks", "PageSteps", "SpanWalk"]
 
 WINDOW_BYTES: Final = 4 << 20
 _MOST_RUNS: Final = WINDOW_BYTES // PAGE_BYTES + 2
@@ -41,6 +41,10 @@ MOST_PINS: Final = 64
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
+PageSteps = Callable[[int, int], npt.NDArray[np.uint8]]
+"""Takes begin and end of a range, and returns the age of each page that it touches, (pages,)."""
+
+_NO_AGES: Final = np.zeros(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,6 +91,7 @@ class SpanWalk:
         top_begin: Where the free memory at the top begins: the top chunk, or free chunks before it.
         unknown: (n, 2) first and end address of what contradicted itself.
         found: (n, 3) chunk, size and kind of each wanted address; zeros: none.
+        aged: (ages, classes) bytes of chunks in use by the age of their pages; zeros: not asked for.
     """
 
     span: Span
@@ -104,6 +109,7 @@ class SpanWalk:
     top_begin: int
     unknown: U64
     found: U64
+    aged: U64
 
     @property
     def unknown_bytes(self) -> int:
@@ -140,6 +146,7 @@ class ChunkWalker:
         cell_bytes: int,
         wanted: U64 | None = None,
         linked: Callable[[], U64] | None = None,
+        ages: PageSteps | None = None,
     ) -> SpanWalk:
         """Walk one span.
 
@@ -147,7 +154,8 @@ class ChunkWalker:
             span: The span.
             known: Chunks that lists name.
             main: Whether it belongs to the main arena.
-        linked: Returns the sorted chunks of bins, if a walk needs them to go on; None: those of `known`.
+            linked: Returns the sorted chunks of bins, if a walk needs them to go on; None: those of `known`.
+            ages: Takes begin and end of a range, and returns the age of each of its pages; None: chunks are not summed by age.
             cell_bytes: Size of the cells, a power of two.
             wanted: (n,) sorted addresses whose chunk is asked for; None: none.
 
@@ -169,10 +177,12 @@ class ChunkWalker:
             cached=known.cached,
             fast=known.fast,
             wanted=np.zeros(0, dtype=np.uint64) if wanted is None else wanted,
+            ages=_NO_AGES if ages is None else ages(span.begin, span.end),
         )
         walk = _Walk(self._pages, sums, span, linked or (lambda: known.free), self._step)
         walk.state.first_cell, walk.state.cell_shift = first_cell, cell_bytes.bit_length() - 1
         walk.state.non_main = int(not main)
+        walk.state.first_page = span.begin // PAGE_BYTES * PAGE_BYTES
         walk.go(self._buffer, self._window)
         state = walk.state
         return SpanWalk(
@@ -191,6 +201,7 @@ class ChunkWalker:
             top_begin=(state.hole or span.end) if span.has_top else span.end,
             unknown=np.array(walk.unknown, dtype=np.uint64).reshape(-1, 2),
             found=sums.found,
+            aged=sums.aged,
         )
 
     def _step(self, state: WalkState, sums: WalkSums, words: U64, base: int) -> Outcome:

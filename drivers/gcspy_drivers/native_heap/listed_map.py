@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gcspy_drivers.native_heap.arenas import Span
 from gcspy_drivers.native_heap.chunk_walk import SpanWalk
 from gcspy_drivers.native_heap.layout import HEADER_BYTES
-from gcspy_drivers.native_heap.walk_state import CLASSES, ChunkKind
+from gcspy_drivers.native_heap.walk_state import AGES, CLASSES, ChunkKind
 
 __all__ = ["map_of_lists", "spread"]
 
@@ -68,6 +68,7 @@ def map_of_lists(
         top_begin=span.end,
         unknown=np.array(unknown, dtype=np.uint64).reshape(-1, 2),
         found=np.zeros((0, 3), dtype=np.uint64),
+        aged=np.zeros((AGES, CLASSES), dtype=np.uint64),
     )
 
 

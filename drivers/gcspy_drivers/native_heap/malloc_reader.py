@@ -46,6 +46,8 @@ from gcspy_drivers.native_heap.walk_state import CLASSES, ChunkKind
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pages.page_ages import PageAges
+from gcspy_drivers.remote.pages.page_ranges import PageRanges
 from gcspy_drivers.remote.process import Process
 
 __all__ = [
@@ -174,6 +176,8 @@ class MallocReading:
         changed: Arenas that changed during the read.
         spans: The spans of each arena; empty: not read.
         cell_bytes: Size of cells of walks and maps.
+        ages: For how long pages were not written; None: that is not followed.
+        mapped_aged: (ages, mapped chunks) bytes of each by the age of its pages; None: not known.
         missed_caches: Caches of threads that were not found, could not be read, or changed while their lists were followed: chunks of theirs seem to be in use.
     """
 
@@ -192,6 +196,8 @@ class MallocReading:
     spans: tuple[tuple[Span, ...], ...] = ()
     cell_bytes: int = PAGE_BYTES
     missed_caches: int = 0
+    ages: PageAges | None = None
+    mapped_aged: npt.NDArray[np.int64] | None = None
 
     @property
     def used_is_known(self) -> bool:
@@ -229,6 +235,10 @@ class MallocReader:
     Args:
         process: The process; it stays the caller's.
 
+    Attributes:
+        ages: For how long its pages were not written, if the caller sets it: then readings of level 2
+            and more read them, and walks sum chunks in use by age.
+
     Raises:
         Unsupported: It has no glibc malloc; the error names what it has.
         TargetGone: The process has ended.
@@ -260,6 +270,7 @@ class MallocReader:
         self._walker: ChunkWalker | None = None
         self._mangled: bool | None = None
         self._maps = maps
+        self.ages: PageAges | None = None
 
     def close(self) -> None:
         """Close the kernel's files. The process stays open."""
@@ -313,6 +324,7 @@ class MallocReader:
             spans = [self._arenas.spans(arena, parameters, self._maps) for arena in arenas]
             taken = [(span.heap, span.end) for each in spans for span in each]
             mapped = self._mapped.find(self._maps, taken, parameters)
+            self._look_at_ages(taken, mapped)
         cell_bytes = _cell_bytes(spans, tiles)
         if level >= CHUNKS and arenas:
             walks = self._walk(arenas, spans, lists, cached, cell_bytes)
@@ -338,7 +350,22 @@ class MallocReader:
             spans=tuple(map(tuple, spans)),
             cell_bytes=cell_bytes,
             missed_caches=self._caches.missed + incomplete,
+            ages=self.ages,
+            mapped_aged=None
+            if self.ages is None or mapped is None
+            else self.ages.sums(mapped.begins, mapped.sizes),
         )
+
+    def _look_at_ages(self, taken: list[tuple[int, int]], mapped: MappedChunks | None) -> None:
+        """Read the ages of all pages that have chunks, if the caller wants them."""
+        if self.ages is None:
+            return
+        parts = np.array(taken, dtype=np.uint64).reshape(-1, 2)
+        address, sizes = parts[:, 0], parts[:, 1] - parts[:, 0]
+        if mapped is not None:
+            address = np.concatenate([address, mapped.begins])
+            sizes = np.concatenate([sizes, mapped.sizes])
+        self.ages.look(PageRanges.of(address, sizes))
 
     def name_chunks(self, addresses: U64) -> NamedChunks:
         """Find the chunk that holds each address; the whole heap is walked once.
@@ -490,7 +517,14 @@ class MallocReader:
             linked = None if of_arena.bins else self._linked_later(arena)
             found.append(
                 tuple(
-                    walker.walk(span, known, main=arena.main, cell_bytes=cell_bytes, linked=linked)
+                    walker.walk(
+                        span,
+                        known,
+                        main=arena.main,
+                        cell_bytes=cell_bytes,
+                        linked=linked,
+                        ages=None if self.ages is None else self.ages.steps,
+                    )
                     for span in each
                 )
             )

@@ -10,10 +10,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CLASSES", "ChunkKind", "Damage", "Outcome", "WalkState", "WalkSums"]
+__all__ = ["AGES", "CLASSES", "ChunkKind", "Damage", "Outcome", "WalkState", "WalkSums"]
 
 CLASSES: Final = 128
 """Size classes, numbered as malloc numbers its bins."""
+
+AGES: Final = 5
+"""Ages of pages that a walk tells apart; 0: written lately, or not known."""
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -72,6 +75,8 @@ class WalkState(ctypes.Structure):
         ("pin_room", ctypes.c_uint64),
         ("last_used", ctypes.c_uint64),
         ("last_used_size", ctypes.c_uint64),
+        ("first_page", ctypes.c_uint64),
+        ("page_count", ctypes.c_uint64),
         ("cell_shift", ctypes.c_uint32),
         ("non_main", ctypes.c_uint32),
         ("damage", ctypes.c_uint32),
@@ -87,6 +92,8 @@ class WalkState(ctypes.Structure):
         ("sums", ctypes.c_void_p),
         ("runs", ctypes.c_void_p),
         ("pins", ctypes.c_void_p),
+        ("ages", ctypes.c_void_p),
+        ("aged", ctypes.c_void_p),
     )
 
 
@@ -105,6 +112,8 @@ class WalkSums:
         cached: (n,) chunks of thread caches, sorted.
         fast: (n,) chunks in fast bins, sorted.
         wanted: (n,) addresses whose chunk is asked for, sorted.
+        ages: (pages,) the age of each page, below `AGES`, u1; empty: not asked for.
+        aged: (ages, classes) bytes of chunks in use by the age of their pages.
         found: (n, 3) chunk, size and kind of each; zeros: none.
     """
 
@@ -118,11 +127,14 @@ class WalkSums:
     cached: U64
     fast: U64
     wanted: U64
+    ages: npt.NDArray[np.uint8]
+    aged: U64 = field(init=False)
     found: U64 = field(init=False)
 
     def __post_init__(self) -> None:
         """Make room for the answers."""
         self.found = np.zeros((len(self.wanted), 3), dtype=np.uint64)
+        self.aged = np.zeros((AGES, CLASSES), dtype=np.uint64)
 
     def state(self) -> WalkState:
         """Return a state whose pointers lead to these arrays, at the beginning of all of them."""
@@ -130,7 +142,7 @@ class WalkSums:
         state.cells = len(self.begins)
         state.cached_count, state.fast_count = len(self.cached), len(self.fast)
         state.wanted_count, state.run_room = len(self.wanted), len(self.runs)
-        state.pin_room = len(self.pins)
+        state.pin_room, state.page_count = len(self.pins), len(self.ages)
         for name in (
             "bytes",
             "begins",
@@ -143,6 +155,8 @@ class WalkSums:
             "fast",
             "wanted",
             "found",
+            "ages",
+            "aged",
         ):
             array: npt.NDArray[np.generic] = getattr(self, name)
             assert array.flags.c_contiguous

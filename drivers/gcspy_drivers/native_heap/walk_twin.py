@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.native_heap.walk_state import (
+    AGES,
     CLASSES,
     ChunkKind,
     Damage,
@@ -129,7 +130,19 @@ class _Walked:
             )
             for row in np.flatnonzero(which & ~alone).tolist():
                 self._spread(kind, int(chunks[row]), int(chunks[row] + sizes[row]))
+        if len(sums.ages):
+            for row in np.flatnonzero(used).tolist():
+                self._sum_ages(int(classes[row]), int(chunks[row]), int(chunks[row] + sizes[row]))
         self._answer(chunks, sizes, kinds)
+
+    def _sum_ages(self, size_class: int, begin: int, end: int) -> None:
+        ages = self._sums.ages
+        while begin < end:
+            edge = min(end, (begin | (_PAGE - 1)) + 1)
+            page = (begin - self._state.first_page) // _PAGE
+            age = int(ages[page]) if page < len(ages) else 0
+            self._sums.aged[age if age < AGES else 0, size_class] += np.uint64(edge - begin)
+            begin = edge
 
     def _spread(self, kind: int, begin: int, end: int) -> None:
         state = self._state

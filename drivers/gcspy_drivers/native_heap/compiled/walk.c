@@ -64,6 +64,19 @@ static void close_hole(struct walk *walk, uint64_t end)
     }
 }
 
+/* Sum a chunk in use by the age of the pages on which it lies. */
+static void sum_ages(const struct walk *walk, uint64_t *row, uint64_t from, uint64_t to)
+{
+    while (from < to) {
+        uint64_t edge = (from | (PAGE - 1)) + 1, page = (from - walk->first_page) / PAGE;
+        uint8_t age = page < walk->page_count ? walk->ages[page] : 0;
+        if (edge > to)
+            edge = to;
+        row[(age < AGES ? age : 0) * CLASSES] += edge - from;
+        from = edge;
+    }
+}
+
 /* Walk from walk->position as far as the window goes.
  *
  * words: (count,) the window; base: its address, a multiple of 8. */
@@ -140,6 +153,8 @@ EXPORT int gcspy_walk_chunks(struct walk *walk, const uint64_t *words, uint64_t 
                 walk->pins[2 * walk->pin_at + 1] = size;
             }
             walk->pin_at++;
+            if (walk->page_count)
+                sum_ages(walk, walk->aged + class, chunk, next);
             walk->last_used = chunk;
             walk->last_used_size = size;
         }

@@ -24,6 +24,7 @@ struct walk {
     uint64_t run_at, run_room;   /* runs of whole free pages */
     uint64_t pin_at, pin_room;   /* the first chunks in use */
     uint64_t last_used, last_used_size;
+    uint64_t first_page, page_count; /* address of the first page that has an age, and their number */
     uint32_t cell_shift;
     uint32_t non_main;       /* whether chunks in use carry the bit of arenas other than the main one */
     uint32_t damage;
@@ -39,7 +40,10 @@ struct walk {
     uint64_t *sums;          /* (KINDS, CLASSES) bytes by size class */
     uint64_t *runs;          /* (run_room, 2) address and number of pages */
     uint64_t *pins;          /* (pin_room, 2) address and size */
+    const uint8_t *ages;     /* (page_count,) for how long each page was not written, below AGES */
+    uint64_t *aged;          /* (AGES, CLASSES) bytes of chunks in use, by the age of their pages */
 };
 
 #define CLASSES 128
+#define AGES 5
 #endif
