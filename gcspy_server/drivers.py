@@ -85,6 +85,7 @@ class ProgramStart:
             command.
         interpreter: The interpreter for a program that needs one.
         stub_fd: The descriptor for the stub's connection; the program inherits it.
+        values: Value of each option that the driver declares; missing ones have their default.
     """
 
     program: str
@@ -92,6 +93,7 @@ class ProgramStart:
     form: str = ""
     interpreter: str = ""
     stub_fd: int
+    values: Mapping[str, OptionValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

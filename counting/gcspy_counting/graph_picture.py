@@ -25,7 +25,7 @@ def graph_picture(code: InstrumentedCode) -> str:
     network = code.plan.network
     graph = network.graph
     counts = code.counts()
-    flows = code.flows({})
+    flows = code.flows()
     counted = code.plan.counted
     places = graph.instructions.places
     lines = [position[0] for position in graph.code.co_positions()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.machinery
 import os
 import sys
@@ -11,9 +10,11 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType
 from typing import Any
 
+from gcspy_counting.code_replacement import functions, replace_code
+
 __all__ = ["ImportHook"]
 
-_OWN_FOLDER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "")
+_OWN_MODULES = ("gcspy_counting", "gcspy_stub")
 
 
 def _library_folders() -> tuple[str, ...]:
@@ -42,8 +43,15 @@ class ImportHook:
         self._instrument = instrument
         self._include = tuple(include)
         self._libraries = _library_folders()
+        self._removed = False
+        self._replaced: tuple[Any, Any] | None = None
 
     def install(self) -> None:
+        """Instrument what is imported from now on, and loaded modules that were asked for by name."""
+        self.follow_imports()
+        self._instrument_loaded()
+
+    def follow_imports(self) -> None:
         """Instrument what is imported from now on."""
         loader: Any = importlib.machinery.SourceFileLoader
         original = loader.get_code
@@ -51,35 +59,48 @@ class ImportHook:
 
         def get_code(self: importlib.machinery.SourceFileLoader, fullname: str) -> CodeType | None:
             code: CodeType | None = original(self, fullname)
-            if code is None or not hook.wants(fullname, self.path):
+            if code is None or hook._removed or not hook.wants(fullname, self.path):
                 return code
             return hook._instrument(code)
 
-        self._instrument_loaded()
+        self._replaced = original, get_code
         loader.get_code = get_code
 
+    def remove(self) -> None:
+        """Instrument nothing more. If somebody else has extended imports since, what was added here stays, and does nothing."""
+        self._removed = True
+        loader: Any = importlib.machinery.SourceFileLoader
+        if self._replaced is not None and loader.get_code is self._replaced[1]:
+            loader.get_code = self._replaced[0]
+
     def _instrument_loaded(self) -> None:
-        """Instrument the functions of modules that were asked for by name and are loaded already."""
         if not self._include:
             return
-        files = {
-            path
-            for name, module in tuple(sys.modules.items())
-            if isinstance(path := getattr(module, "__file__", None), str) and self.wants(name, path)
-        }
-        instrumented: dict[CodeType, CodeType] = {}
-        for each in gc.get_objects():
-            if type(each) is FunctionType and each.__code__.co_filename in files:
-                old = each.__code__
-                if old not in instrumented:
-                    instrumented[old] = self._instrument(old)
-                each.__code__ = instrumented[old]
+        new: dict[int, CodeType] = {}
+        for each in functions():
+            old = each.__code__
+            if id(old) not in new and self._is_asked_for(each.__module__, old.co_filename):
+                new[id(old)] = self._instrument(old)
+        replace_code(new)
+
+    def _is_asked_for(self, module: object, path: str) -> bool:
+        return isinstance(module, str) and self.wants(module, path)
+
+    def wants_function(self, function: FunctionType) -> bool:
+        """Say whether a function that is there already is instrumented; what was made from a text is, only if that is the program."""
+        path = function.__code__.co_filename
+        module = function.__module__
+        if path.startswith("<") and module != "__main__":
+            return False
+        return self._is_asked_for(module if isinstance(module, str) else "", path)
 
     def wants(self, module: str, path: str) -> bool:
         """Say whether a module is instrumented; what counts never counts itself."""
-        if os.path.realpath(path).startswith(_OWN_FOLDER):
+        if module.partition(".")[0] in _OWN_MODULES:
             return False
         for name in self._include:
             if name == "*" or module == name or module.startswith(name + "."):
                 return True
-        return not os.path.realpath(path).startswith(self._libraries)
+        return not path.startswith("<frozen") and not os.path.realpath(path).startswith(
+            self._libraries
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from types import CodeType
 from typing import Any
@@ -20,9 +20,10 @@ from gcspy_counting.plans.plan import Plan, PlanKind
 from gcspy_counting.sites import Site
 from gcspy_counting.solver import FlowSolver
 
-__all__ = ["InstrumentedCode", "Position", "counter_value"]
+__all__ = ["HOOK_CODE", "LARGEST", "InstrumentedCode", "Position", "counter_value"]
 
-_LARGEST = sys.maxsize
+LARGEST = sys.maxsize
+"""What a counter has left before it is incremented."""
 _AT_TARGET = -1
 """Row of a position in a block before all of its instructions."""
 
@@ -31,12 +32,12 @@ Position = tuple[int, int]
 
 
 def _counter() -> Any:
-    return repeat(None, _LARGEST)
+    return repeat(None, LARGEST)
 
 
 def counter_value(counter: Any) -> int:
     """Return how often a counter was incremented."""
-    return _LARGEST - operator.length_hint(counter)
+    return LARGEST - operator.length_hint(counter)
 
 
 class _HandlerHook:
@@ -170,10 +171,20 @@ class InstrumentedCode:
 
     # --------------------------------------------------------------------- counts
 
+    def all_counters(self) -> list[Any]:
+        """Return all counters, in an order that stays: those of sites, of edges, and of handlers that were entered."""
+        entered = (hook.entered for hook in self._hooks.values())
+        return [*self._site_counters.values(), *self._counters.values(), *entered]
+
     def increments(self) -> int:
         """Return how often a counter was incremented."""
         counters = [*self._counters.values(), *self._site_counters.values()]
         return sum(counter_value(each) for each in counters)
+
+    @property
+    def value_count(self) -> int:
+        """Number of `all_counters`."""
+        return self.counter_count() + len(self._hooks)
 
     def counter_count(self) -> int:
         """Return the number of counters."""
@@ -183,43 +194,34 @@ class InstrumentedCode:
         """Return how many exceptions left an instruction in the middle of a block."""
         return sum(counter_value(each) for each in tuple(self.raised.values()))
 
-    def flows(self, frames: Mapping[Position, int]) -> dict[int, int]:
+    def flows_of(self, values: Sequence[int], left: Mapping[Position, int]) -> dict[int, int]:
         """Return the flow along each edge that follows from the counters.
 
         Args:
-            frames: Number of frames that are at a position now.
+            values: Those of `all_counters`.
+            left: How often control left a block in its middle, or is there now, by position.
         """
         if self._solver is None:
             return {}
         network = self.plan.network
-        counts = {edge: counter_value(each) for edge, each in self._counters.items()}
+        first = len(self._site_counters)
+        counts = dict(zip(self._counters, values[first:], strict=False))
+        entered = dict(zip(self._hooks, values[first + len(counts) :], strict=True))
         for edge in network.known:
             row = self._graph.blocks[self._graph.edges[edge].target].start
-            counts[edge] = counter_value(self._hooks[row].entered)
+            counts[edge] = entered[row]
         leaving: dict[int, int] = {}
-        for (block, _), count in self._left(frames).items():
+        for (block, _), count in left.items():
             vertex = network.left[block]
             leaving[vertex] = leaving.get(vertex, 0) + count
         return self._solver.flows(counts, leaving)
 
-    def _left(self, frames: Mapping[Position, int]) -> dict[Position, int]:
-        left = {position: counter_value(each) for position, each in tuple(self.raised.items())}
-        for position, count in frames.items():
-            left[position] = left.get(position, 0) + count
-        return left
-
-    def counts(self, frames: Mapping[Position, int] | None = None) -> dict[int, int]:
-        """Return how often each site ran, by its row.
-
-        Args:
-            frames: Number of frames that are at a position now.
-        """
-        found = {row: counter_value(each) for row, each in self._site_counters.items()}
+    def counts_of(self, values: Sequence[int], left: Mapping[Position, int]) -> dict[int, int]:
+        """Return how often each site ran, by its row; the arguments are those of `flows_of`."""
+        found = dict(zip(self._site_counters, values, strict=False))
         if self._solver is None:
             return found
-        frames = frames or {}
-        flows = self.flows(frames)
-        left = self._left(frames)
+        flows = self.flows_of(values, left)
         by_block: dict[int, list[tuple[int, int]]] = {}
         for (block, row), count in left.items():
             by_block.setdefault(block, []).append((row, count))
@@ -229,6 +231,27 @@ class InstrumentedCode:
                 missed = sum(count for row, count in by_block.get(block, ()) if row < site.row)
                 found[site.row] = entered - missed
         return found
+
+    def carriers(self) -> dict[int, int]:
+        """Return from how many counters the count of each site follows, by its row."""
+        found = dict.fromkeys(self._site_counters, 1)
+        if self._solver is not None:
+            for block, edge in self.plan.network.block_edges.items():
+                number = self._solver.carriers(edge)
+                found.update((site.row, number) for site in self._graph.blocks[block].sites)
+        return found
+
+    def counts(self) -> dict[int, int]:
+        """Return how often each site ran, by its row; for code in which no frame is."""
+        return self.counts_of(*self._now())
+
+    def flows(self) -> dict[int, int]:
+        """Return the flow along each edge that follows from the counters; for code in which no frame is."""
+        return self.flows_of(*self._now())
+
+    def _now(self) -> tuple[list[int], dict[Position, int]]:
+        left = {position: counter_value(each) for position, each in tuple(self.raised.items())}
+        return [counter_value(each) for each in self.all_counters()], left
 
 
 def _place(

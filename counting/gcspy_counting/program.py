@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import CodeType, FunctionType
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import CodeType
 
-from gcspy_counting.flow_graph import FlowGraph, NotCountableError, flow_graph_of
-from gcspy_counting.frames import frames_in_code, is_handler_entered
+from gcspy_counting.code_replacement import replace_code
+from gcspy_counting.code_unit import CodeUnit, SitePlace
+from gcspy_counting.count_reader import CountReader, Reading
+from gcspy_counting.flow_graph import NotCountableError, flow_graph_of
 from gcspy_counting.instrumented_code import InstrumentedCode, Position
 from gcspy_counting.network import Network, network_of
 from gcspy_counting.plans.block_plan import block_plan
@@ -20,14 +19,15 @@ from gcspy_counting.plans.frequencies import guessed_frequencies
 from gcspy_counting.plans.path_plan import path_plan
 from gcspy_counting.plans.plan import Plan, PlanKind, block_weights
 from gcspy_counting.plans.tree_plan import tree_plan
-from gcspy_counting.sites import Site, SiteChoice
+from gcspy_counting.sites import SiteChoice
 from gcspy_counting.solver import NotATreeError
 
 __all__ = ["CountedProgram", "Replanned", "SiteCount"]
 
-_NO_SWITCH_SECS = 3600.0
-"""Interval of thread switches while counters are read: longer than any reading."""
-_TRIES = 100
+Observed = tuple[list[int], dict[Position, int]]
+"""Values of a version's counters, and how often control left a block of it in its middle."""
+
+
 _WORTH = 0.95
 """Largest share of today's increments at which a new plan is worth its instrumentation."""
 
@@ -37,21 +37,11 @@ class SiteCount:
     """How often a site ran.
 
     Attributes:
-        file: Source file.
-        line: Line; 0 if the code names none.
-        column: Column of the expression, from 1; 0 if the code names none.
-        function: Qualified name of the function.
-        what: What the site makes.
-        always: Whether it allocates each time.
+        place: The site.
         count: Executions; None where the counters contradict each other.
     """
 
-    file: str
-    line: int
-    column: int
-    function: str
-    what: str
-    always: bool
+    place: SitePlace
     count: int | None
 
 
@@ -70,22 +60,6 @@ class Replanned:
     before: int
     expected: int
     seconds: float
-
-
-@dataclass(slots=True)
-class _Unit:
-    """A code object of the program, with all versions of it that have run."""
-
-    graph: FlowGraph | None
-    network: Network | None
-    original: CodeType
-    children: list[tuple[int, _Unit]]
-    versions: list[InstrumentedCode] = field(default_factory=list)
-    code: CodeType | None = None
-
-    @property
-    def latest(self) -> InstrumentedCode | None:
-        return self.versions[-1] if self.versions else None
 
 
 class CountedProgram:
@@ -110,8 +84,11 @@ class CountedProgram:
         self._kind = kind
         self._least_increments = least_increments
         self._choice = choice
-        self._units: list[_Unit] = []
-        self._tops: list[_Unit] = []
+        self._units: list[CodeUnit] = []
+        self._unit_of: dict[int, CodeUnit] = {}
+        self._tops: list[CodeUnit] = []
+        self._reader = CountReader()
+        self._planning = threading.Lock()
         self.not_countable = 0
         self.instrumenting_secs = 0.0
 
@@ -131,7 +108,10 @@ class CountedProgram:
         assert unit.code is not None
         return unit.code
 
-    def _unit(self, code: CodeType) -> _Unit:
+    def _unit(self, code: CodeType) -> CodeUnit:
+        known = self._unit_of.get(id(code))
+        if known is not None:
+            return known
         children = [
             (index, self._unit(each))
             for index, each in enumerate(code.co_consts)
@@ -143,19 +123,21 @@ class CountedProgram:
             network = network_of(graph)
         except NotCountableError:
             self.not_countable += 1
-        unit = _Unit(graph, network, code, children)
-        self._units.append(unit)
+        unit = CodeUnit(graph, network, code, children)
         if network is None:
-            unit.code = code.replace(co_consts=_constants(unit))
-            return unit
-        try:
-            self._version(unit, self._first_plan(network))
-        except NotATreeError:
-            self._version(unit, block_plan(network))
+            unit.code = code.replace(co_consts=unit.constants())
+        else:
+            try:
+                self._version(unit, self._first_plan(network))
+            except NotATreeError:
+                self._version(unit, block_plan(network))
+            unit.find_sites()
+        self._unit_of[id(code)] = unit
+        self._units.append(unit)
         return unit
 
-    def _version(self, unit: _Unit, plan: Plan) -> None:
-        version = InstrumentedCode(plan, _constants(unit))
+    def _version(self, unit: CodeUnit, plan: Plan) -> None:
+        version = InstrumentedCode(plan, unit.constants())
         unit.versions.append(version)
         unit.code = version.code
 
@@ -169,37 +151,43 @@ class CountedProgram:
 
     def replan(self) -> Replanned:
         """Place counters anew where observed frequencies promise fewer increments, in functions that are called from now on."""
+        with self._planning:
+            return self._replan()
+
+    def _replan(self) -> Replanned:
         begin = time.thread_time()
         changed: dict[int, CodeType] = {}
         totals = [0, 0, 0]
-        with _no_other_thread():
-            frames = self._frames()
-            for unit in self._tops:
-                self._replan_unit(unit, frames, changed, totals)
-            if changed:
-                for each in gc.get_objects():
-                    if type(each) is FunctionType:
-                        new = changed.get(id(each.__code__))
-                        if new is not None:
-                            each.__code__ = new
+        found, _, versions = self._reader.snapshot(self._units)
+        seen: dict[int, Observed] = {}
+        at = 0
+        for version, left in zip(versions, self._reader.left_of(found, versions), strict=True):
+            seen[id(version)] = found.values[at : at + version.value_count], left
+            at += version.value_count
+        for unit in tuple(self._tops):
+            self._replan_unit(unit, seen, changed, totals)
+        replace_code(changed)
         seconds = time.thread_time() - begin
         self.instrumenting_secs += seconds
         return Replanned(totals[0], totals[1], totals[2], seconds)
 
     def _replan_unit(
         self,
-        unit: _Unit,
-        frames: dict[int, dict[Position, int]],
+        unit: CodeUnit,
+        seen: Mapping[int, Observed],
         changed: dict[int, CodeType],
         totals: list[int],
     ) -> bool:
         """Plan a code object and those nested in it anew; return whether its code changed."""
-        nested = [self._replan_unit(child, frames, changed, totals) for _, child in unit.children]
+        nested = [self._replan_unit(child, seen, changed, totals) for _, child in unit.children]
         old = unit.code
         latest = unit.latest
         plan = None
-        if latest is not None and latest.increments() >= self._least_increments:
-            plan = self._better_plan(latest, frames.get(id(latest.code), {}), totals)
+        if latest is not None and id(latest) in seen:
+            values, left = seen[id(latest)]
+            before = sum(values[: latest.counter_count()])
+            if before >= self._least_increments:
+                plan = self._better_plan(latest, latest.flows_of(values, left), before, totals)
         is_function = bool(unit.original.co_flags & _IS_FUNCTION)
         if plan is None and not (any(nested) and is_function):
             return False
@@ -211,10 +199,13 @@ class CountedProgram:
         return True
 
     def _better_plan(
-        self, latest: InstrumentedCode, frames: dict[Position, int], totals: list[int]
+        self,
+        latest: InstrumentedCode,
+        flows: Mapping[int, int],
+        before: int,
+        totals: list[int],
     ) -> Plan | None:
         network = latest.plan.network
-        flows = latest.flows(frames)
         if not flows or min(flows.values()) < 0:
             return None
         # Flows that do not follow, around loops without sites, are guessed from the number of entries.
@@ -224,7 +215,6 @@ class CountedProgram:
             for edge, guess in guessed_frequencies(network).items()
         }
         plan = tree_plan(network, frequencies)
-        before = latest.increments()
         weights = block_weights(network, frequencies)
         expected = round(sum(weights.get(edge, 0.0) for edge in plan.counted))
         if expected > before * _WORTH:
@@ -236,20 +226,18 @@ class CountedProgram:
 
     # --------------------------------------------------------------------- reading
 
-    def _frames(self) -> dict[int, dict[Position, int]]:
-        return frames_in_code(
-            {id(version.code): version for unit in self._units for version in unit.versions}
-        )
+    def read(self) -> Reading:
+        """Return the counts of all sites at one moment. No other thread runs while counters are read, but while counts are computed."""
+        return self._reader.read(self._units)
 
     def counts(self) -> list[SiteCount]:
-        """Return the count of each site, in the order in which code was loaded. No other thread runs meanwhile."""
-        with _no_other_thread():
-            frames = self._frames()
-            found = []
-            for unit in self._units:
-                if unit.versions:
-                    found += _counts_of(unit, frames)
-        return found
+        """Return the count of each site, in the order in which code was loaded."""
+        found = self.read()
+        return [
+            SiteCount(place, count)
+            for unit, counts in zip(found.units, found.counts, strict=True)
+            for place, count in zip(unit.places, counts, strict=True)
+        ]
 
     def increments(self) -> int:
         """Return how often a counter was incremented."""
@@ -262,6 +250,20 @@ class CountedProgram:
     def code_objects(self) -> int:
         """Return the number of code objects."""
         return len(self._units)
+
+    def code_of(self, original: int) -> CodeType | None:
+        """Return what runs instead of a code object, by its `id`; None: it was not instrumented."""
+        unit = self._unit_of.get(original)
+        return None if unit is None else unit.code
+
+    def originals(self) -> dict[int, CodeType]:
+        """Return the original code by the `id` of each instrumented version; both stay as long as this object."""
+        return {
+            id(version.code): unit.original
+            for unit in tuple(self._units)
+            for version in unit.versions
+            if version.code is not unit.original
+        }
 
     def raises(self) -> int:
         """Return how many exceptions left an instruction in the middle of a block."""
@@ -278,59 +280,3 @@ class CountedProgram:
 
 _IS_FUNCTION = 0x0002 | 0x0001
 """`CO_NEWLOCALS` and `CO_OPTIMIZED`: code that is called, unlike that of modules and classes."""
-
-
-def _constants(unit: _Unit) -> tuple[Any, ...]:
-    """Return the constants of a code object, with the latest code of those nested in it."""
-    constants = list(unit.original.co_consts)
-    for index, child in unit.children:
-        constants[index] = child.code
-    return tuple(constants)
-
-
-@contextmanager
-def _no_other_thread() -> Iterator[None]:
-    """Let no other thread run Python code, and begin while none is counting an exception."""
-    interval = sys.getswitchinterval()
-    for _ in range(_TRIES):
-        sys.setswitchinterval(_NO_SWITCH_SECS)
-        if not is_handler_entered():
-            break
-        sys.setswitchinterval(interval)
-        time.sleep(0.0001)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-
-
-def _from_one(column: int | None) -> int:
-    return 0 if column is None else column + 1
-
-
-def _counts_of(unit: _Unit, frames: dict[int, dict[Position, int]]) -> list[SiteCount]:
-    graph = unit.graph
-    assert graph is not None
-    sums: dict[int, int | None] = {}
-    for version in unit.versions:
-        for row, count in version.counts(frames.get(id(version.code), {})).items():
-            before = sums.get(row, 0)
-            sums[row] = None if before is None or count < 0 else before + count
-    if not sums:
-        return []
-    positions = list(unit.original.co_positions())
-    places = graph.instructions.places
-    sites: list[Site] = [*graph.direct, *(each for block in graph.blocks for each in block.sites)]
-    return [
-        SiteCount(
-            unit.original.co_filename,
-            positions[places[site.row]][0] or 0,
-            _from_one(positions[places[site.row]][2]),
-            unit.original.co_qualname,
-            site.what,
-            site.always,
-            sums[site.row],
-        )
-        for site in sites
-        if site.row in sums
-    ]

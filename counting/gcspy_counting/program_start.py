@@ -44,7 +44,7 @@ class _Report:
         ran = time.process_time() - self._begin
         program = self._program
         found = {
-            "sites": [asdict(each) for each in program.counts()],
+            "sites": [{**asdict(each.place), "count": each.count} for each in program.counts()],
             "increments": program.increments(),
             "counters": program.counters(),
             "code_objects": program.code_objects(),

@@ -6,13 +6,14 @@ what a called function allocates has sites of its own, or none if the function i
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gcspy_counting.bytecode.instructions import Instructions
 from gcspy_counting.bytecode.opcodes import OP
 
-__all__ = ["Site", "SiteChoice", "sites_of"]
+__all__ = ["Site", "SiteChoice", "bytes_of", "sites_of"]
 
 _LIST_TO_TUPLE = 6
 """`CALL_INTRINSIC_1`: the function that makes a tuple of a list."""
@@ -91,3 +92,25 @@ def sites_of(found: Instructions, choice: SiteChoice) -> list[Site]:
             continue
         out.append(Site(row, *kind))
     return out
+
+
+def bytes_of(op: int, argument: int) -> int | None:
+    """Return the bytes that an instruction allocates each time, the collector's header included; None: that depends on values, or is not known.
+
+    What the program puts into a list or dict later is not among them.
+
+    Args:
+        op: Its number.
+        argument: Its argument.
+    """
+    if op == _BUILD_TUPLE:
+        return sys.getsizeof((None,) * argument)
+    if op == OP["BUILD_LIST"]:
+        return sys.getsizeof([None] * argument)
+    if op == OP["BUILD_MAP"] and argument == 0:
+        return sys.getsizeof({})
+    if op == OP["BUILD_SLICE"]:
+        return sys.getsizeof(slice(0))
+    if op == OP["MAKE_FUNCTION"]:
+        return sys.getsizeof(bytes_of)
+    return None

@@ -30,10 +30,13 @@ class FlowSolver:
 
     def __init__(self, network: Network, counted: Iterable[int], needed: Iterable[int]) -> None:
         self._network = network
-        self._given = frozenset(counted) | network.known
+        self._counted = frozenset(counted)
+        self._given = self._counted | network.known
         self._order: list[tuple[int, int, int]] = []
         """(vertex, vertex above or -1, edge between or -1) in the order of the walk."""
-        self._cuts: set[int] = set()
+        self._cuts: dict[int, tuple[int, int]] = {}
+        """For each edge that follows: where in the order the vertices below it begin and end."""
+        self._found: list[int] = []
         self._walk()
         for edge in needed:
             if edge not in self._given and edge not in self._cuts:
@@ -46,7 +49,7 @@ class FlowSolver:
             if edge not in self._given:
                 ways[tail].append((edge, head))
                 ways[head].append((edge, tail))
-        found = [-1] * network.vertices
+        found = self._found = [-1] * network.vertices
         lowest = [0] * network.vertices
         for root in (network.outside, *range(network.vertices)):
             if found[root] >= 0:
@@ -73,7 +76,7 @@ class FlowSolver:
                         parent = stack[-1][0]
                         lowest[parent] = min(lowest[parent], lowest[vertex])
                         if lowest[vertex] > found[parent]:
-                            self._cuts.add(above)
+                            self._cuts[above] = found[vertex], len(self._order)
 
     def flows(self, counts: Mapping[int, int], leaving: Mapping[int, int]) -> dict[int, int]:
         """Return the flow along each edge that is given or follows.
@@ -99,3 +102,14 @@ class FlowSolver:
                 flows[edge] = surplus[vertex] if network.tails[edge] == vertex else -surplus[vertex]
             surplus[above] += surplus[vertex]
         return flows
+
+    def carriers(self, edge: int) -> int:
+        """Return from how many counters the flow along an edge follows."""
+        if edge in self._counted:
+            return 1
+        begin, end = self._cuts.get(edge, (0, 0))
+        tails, heads, found = self._network.tails, self._network.heads, self._found
+        return sum(
+            (begin <= found[tails[each]] < end) != (begin <= found[heads[each]] < end)
+            for each in self._counted
+        )

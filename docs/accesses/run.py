@@ -53,7 +53,7 @@ def main() -> None:
     options = parser.parse_args()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        command = [options.python, bootstrap.__file__, stub.__file__, "", str(theirs.fileno())]
+        command = [options.python, bootstrap.__file__, stub.__file__, "", str(theirs.fileno()), ""]
         program = subprocess.Popen(
             [*command, "script", *options.program], pass_fds=(theirs.fileno(),)
         )

@@ -22,6 +22,7 @@ from gcspy.options import (
     CONDITION,
     DriverCommand,
     class_options,
+    count_option,
     driver_options,
     driver_values_of,
     inject_option,
@@ -82,6 +83,7 @@ class _Target(click.ParamType[int | OriginalServer]):
 )
 @driver_options
 @inject_option
+@count_option
 @sampling_options
 @mode_option
 @original_port_option
@@ -100,6 +102,7 @@ def command(
     share_events: bool,
     driver_values: tuple[str, ...],
     inject: str | None,
+    count: bool,
     clock_hz: float,
     tiles: int,
     level: int,
@@ -117,7 +120,7 @@ def command(
     --inject and --mode stopped change that. Attaching needs the same permissions as a debugger.
     The process keeps running when the window is closed, at Ctrl-C, and when gcspy is killed.
     """
-    values = driver_values_of(driver_values, inject=inject, mode=mode)
+    values = driver_values_of(driver_values, inject=inject, mode=mode, count=count)
     if tree:
         tree_refusal(drivers, share_events=share_events, inject=loads_stub(values))
     is_original = isinstance(target, OriginalServer)

@@ -25,7 +25,9 @@ from gcspy.hosts.sidecar import start_sidecar
 from gcspy.options import (
     CONDITION,
     DriverCommand,
+    count_option,
     driver_options,
+    driver_values_of,
     listen_option,
     no_window_option,
     original_port_option,
@@ -78,6 +80,7 @@ _ENDING_SECS = 1.0
     help="Pause the program at the first collection at which this condition is true. Repeatable.",
 )
 @driver_options
+@count_option
 @sampling_options
 @original_port_option
 @token_option
@@ -97,6 +100,7 @@ def command(
     drivers: tuple[str, ...],
     share_events: bool,
     driver_values: tuple[str, ...],
+    count: bool,
     clock_hz: float,
     tiles: int,
     level: int,
@@ -121,8 +125,11 @@ def command(
         require_window()
     if tree:
         tree_refusal(drivers, share_events=share_events, inject=False)
+        if count:
+            raise click.UsageError("--count needs a stub, and --tree has none: omit one of them")
         if wait:
             raise click.UsageError("--wait needs a stub, and --tree has none: omit one of them")
+    driver_values = driver_values_of(driver_values, count=count)
     form = "module" if module else "code" if code else ""
     addresses = tuple(parse_address(address) for address in listen)
     if longest_hold_secs is None:
@@ -131,7 +138,7 @@ def command(
         running = stack.enter_context(
             _started_plainly(python, form, program, arguments)
             if tree
-            else _program(python, form, program, arguments)
+            else _program(python, form, program, arguments, driver_values)
         )
         process = running.process
         token = None
@@ -220,7 +227,7 @@ def _watch(options: ServingOptions, program: _Program, theme: str | None) -> Non
 
 @contextmanager
 def _program(
-    python: str, form: str, program: str, arguments: tuple[str, ...]
+    python: str, form: str, program: str, arguments: tuple[str, ...], values: tuple[str, ...]
 ) -> Iterator[_Program]:
     """Start the program; it waits before its first line. It is ended only if it could not be monitored at all."""
     from gcspy.connection.target import command_of
@@ -236,7 +243,8 @@ def _program(
                     form=form,
                     interpreter=python,
                     stub_fd=theirs.fileno(),
-                )
+                ),
+                values,
             )
             try:
                 process = subprocess.Popen(command_line, pass_fds=(theirs.fileno(),))

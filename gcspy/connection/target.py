@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import select
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,7 @@ from gcspy_server.api import (
     ProgramStart,
     find_drivers,
 )
-from gcspy_server.driver_options import values_for
+from gcspy_server.driver_options import named_values, values_for
 from gcspy_server.hosting.driver_group import DriverGroup
 from gcspy_server.hosting.driver_thread import DriverThread
 
@@ -102,22 +102,28 @@ def attach_group(
         raise
 
 
-def command_of(start: ProgramStart) -> list[str]:
+def command_of(start: ProgramStart, values: Iterable[str] = ()) -> list[str]:
     """Ask the drivers how to start a program with a stub in it; the most certain answer is taken.
 
+    Args:
+        start: The program.
+        values: Values of drivers' options, as the user gave them.
+
     Raises:
-        CommandError: It is not a program that a driver can start.
+        CommandError: It is not a program that a driver can start, or an option does not allow its value.
         Unsupported: It is, and cannot be started with a stub here.
         DriverError: A driver is faulty.
     """
     offers, startable = [], []
+    given = named_values(values)
     for name in driver_bench().names:
         driver = driver_bench().load_or_tell(name)
         if driver is None or not driver.startable:
             continue
         startable.append(driver.startable)
+        mine, _ = values_for(name, driver.declared_options, given)
         try:
-            offer = driver.command_line(start)
+            offer = driver.command_line(replace(start, values=mine))
         except TargetError:
             raise
         except Exception as error:  # noqa: BLE001  # somebody else's code: whatever it raises is its mistake

@@ -33,7 +33,8 @@ def _run(source: str, plan: str, planned_anew: bool) -> tuple[list[Reading | str
     def read() -> None:
         reading: Reading = {}
         for place, site in enumerate(program.counts()):
-            reading[place, site.line, site.function, site.what] = site.count
+            where = site.place
+            reading[place, where.line, where.function, where.what] = site.count
         found.append(reading)
 
     def probe() -> None:

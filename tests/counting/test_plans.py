@@ -91,9 +91,9 @@ def test_frequent_edges_carry_no_counters() -> None:
     names["branches"](values)
     assert program.increments() - before == pytest.approx(done.expected, abs=3)
     counts = {
-        (each.what, each.line): each.count
+        (each.place.what, each.place.line): each.count
         for each in program.counts()
-        if each.function == "branches" and each.always
+        if each.place.function == "branches" and each.place.always
     }
     assert counts["list", 6] == 2 * expected["list"]
     assert counts["tuple", 8] == 2 * expected["tuple"]
@@ -109,7 +109,7 @@ def test_functions_in_the_middle_of_a_call_are_counted_while_they_are() -> None:
         found: list[dict[str, int | None]] = []
 
         def probe(program: CountedProgram = program, found: list[Any] = found) -> None:
-            found.append({each.what: each.count for each in program.counts()})
+            found.append({each.place.what: each.count for each in program.counts()})
 
         names["middle"](probe)
         assert [(each["list"], each["set"]) for each in found] == [(n + 1, n) for n in range(5)]

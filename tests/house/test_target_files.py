@@ -28,6 +28,7 @@ REASONS = {
     "cpython/cooperation/bootstrap.py": "runs in the target",
     "cpython/cooperation/stub.py": "runs in the target",
     "cpython/cooperation/injection.py": "its own stub, and gdb, which is told to open nothing of the target's",
+    "cpython/counting/package.py": "our own package",
     "cpython/graph/memory_copy.py": "/proc/PID/pagemap",
     "cpython/target.py": "/proc/meminfo",
     "hotspot/agent/agent_library.py": "our own libraries",

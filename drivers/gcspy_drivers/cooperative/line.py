@@ -52,6 +52,7 @@ _WAITS: Final = 1
 _TELLS: Final = 2
 _RECORDS: Final = 4
 _PAGES: Final = 8
+_COUNTS: Final = 16
 _PACKET_BYTES: Final = 256
 _GO_ON: Final = b"g"
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -133,6 +134,7 @@ class StubLine:
     Attributes:
         ring: Where the stub can record events; None: it cannot.
         pages: The program's userfaultfd; -1: it has none, or `take_pages` was called.
+        counts_fd: The line to what counts allocation sites; -1: there is none, or `take_counts` was called.
     """
 
     def __init__(
@@ -147,7 +149,7 @@ class StubLine:
         self._holds = True
         self._page: memoryview | None = None
         self.ring: CopyRing | None = None
-        self.pages = -1
+        self.pages = self.counts_fd = -1
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._spec = struct.pack("<4q", 0, 0, int(_DEADLINE_SECS), 0)
         self._left = ctypes.create_string_buffer(len(self._spec))
@@ -202,7 +204,7 @@ class StubLine:
             self._take_hello(pid, packet, descriptors)
         finally:
             for fd in descriptors:
-                if fd not in (self._timer_fd, self.pages):
+                if fd not in (self._timer_fd, self.pages, self.counts_fd):
                     os.close(fd)
         self._begun_nanos = time.monotonic_ns()
         self._life.start()
@@ -211,7 +213,7 @@ class StubLine:
         expected = 2
         if len(packet) >= _HELLO.size:
             shared = _HELLO.unpack_from(packet)[2]
-            expected += bool(shared & _RECORDS) + bool(shared & _PAGES)
+            expected += sum(bool(shared & each) for each in (_RECORDS, _PAGES, _COUNTS))
         if len(packet) < _HELLO.size or len(descriptors) != expected or packet[:8] != _MAGIC:
             raise StubLost(
                 f"process {pid}: the peer is not a GCspy stub ({len(packet)} bytes); attach again"
@@ -231,6 +233,7 @@ class StubLine:
                 f"process {pid}: uid {peer_uid} answered instead of it", remedy="attach again"
             )
         timer, memory, *others = descriptors
+        counts = others.pop() if flags & _COUNTS else -1
         pages = others.pop() if flags & _PAGES else -1
         if os.fstat(memory).st_size < mmap.PAGESIZE:
             raise StubLost(
@@ -251,7 +254,12 @@ class StubLine:
             self.ring = CopyRing(others[0]) if others else None
         except TargetError as error:
             raise StubLost(f"process {pid}: {error}") from error
-        self.pages = pages
+        self.pages, self.counts_fd = pages, counts
+
+    def take_counts(self) -> int:
+        """Return the line to what counts allocation sites, which belongs to the caller then; -1: there is none."""
+        counts, self.counts_fd = self.counts_fd, -1
+        return counts
 
     def take_pages(self) -> int:
         """Return the program's userfaultfd, which belongs to the caller then; -1: it shares none."""
@@ -452,7 +460,7 @@ class StubLine:
             page[5] = 1
             page.release()
         timer, self._timer_fd = self._timer_fd, -1
-        for fd in (timer, self.take_pages()):
+        for fd in (timer, self.take_pages(), self.take_counts()):
             if fd >= 0:
                 os.close(fd)
 

@@ -32,10 +32,13 @@ from gcspy_drivers.cpython.collector.collector_time import CollectorTime
 from gcspy_drivers.cpython.collector.survivors import Survivors
 from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.cooperation.stub_events import cause_of
+from gcspy_drivers.cpython.counting.package import package_as_json
+from gcspy_drivers.cpython.counting.site_counts import SiteCounts
+from gcspy_drivers.cpython.counting.site_space import SiteSpace
 from gcspy_drivers.cpython.event_copies import EventCopies
 from gcspy_drivers.cpython.map_reader import MapReader
 from gcspy_drivers.cpython.objects.kept_pools import WrittenPools
-from gcspy_drivers.cpython.options import ACCESSES
+from gcspy_drivers.cpython.options import ACCESSES, COUNT, COUNT_IN
 from gcspy_drivers.cpython.passive_driver import OBJECTS, POOLS, PassiveDriver, Readings
 from gcspy_drivers.cpython.pool_writes import PoolWrites
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading
@@ -52,7 +55,7 @@ from gcspy_server.api import (
     ServerDescription,
 )
 
-__all__ = ["CooperativeDriver"]
+__all__ = ["CooperativeDriver", "modules_of"]
 
 
 class CooperativeDriver(StubbedDriver, PassiveDriver):
@@ -85,6 +88,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._pages: WrittenPages | None = None
         self._writes: PoolWrites | None = None
         self._accesses_shown: tuple[HeapReading, int, CellAccesses] | None = None
+        self._site_counts: SiteCounts | None = None
+        self._site_space: SiteSpace | None = None
 
     @classmethod
     def find_target(cls, pid: int) -> Target:
@@ -94,7 +99,11 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     @classmethod
     def bring_in(cls, target: Target, options: AttachOptions) -> socket.socket:
         """Have a running interpreter take a stub; see `inject.bring_in`."""
-        return bring_in(target, options.text(INJECT), secs=HELLO_SECS)
+        sites = options.text(COUNT.name)
+        counting = b""
+        if sites:
+            counting = package_as_json(sites, modules_of(options.text(COUNT_IN.name)))
+        return bring_in(target, options.text(INJECT), secs=HELLO_SECS, counting=counting)
 
     def description(self) -> ServerDescription:
         """Return the fields of the session's description; accesses can be seen from here on, or it says why not."""
@@ -109,6 +118,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._accesses, why_not = open_accesses(opened, self._line, geometry, choice)
             self._sees_accesses = self._accesses is not None
             self.note += f"{why_not[:1].upper()}{why_not[1:]}. " if why_not else ""
+            if self.options.text(COUNT.name) and self._line.counts_fd < 0:
+                self.note += "Allocation sites are not counted: that needs CPython 3.11 to 3.13. "
         return super().description()
 
     def changes(self) -> str:
@@ -202,6 +213,13 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._writes.close()
             self._writes = None
 
+    def _fill(self, request: GatherRequest, readings: Readings) -> None:
+        """Fill the requested spaces; allocation sites with the counts that came last."""
+        super()._fill(request, readings)
+        space = self._site_space
+        if space is not None and request.wants(space.space):
+            space.fill()
+
     def _charge_accesses(self) -> None:
         """Count what following accesses has cost the program against the budget."""
         for each in (self._accesses, self._writes):
@@ -211,6 +229,12 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def ticked(self, *, read: bool) -> None:
         """Follow accesses while somebody asks for them."""
         super().ticked(read=read)
+        counts = self._site_counts
+        if counts is not None:
+            if any(self.server.outlook(kind).period for kind in (CLOCK, *EXACT_KINDS)):
+                counts.ask()
+            if counts.problem and self._site_space is not None:
+                self._site_space.space.tell(f"No more counts: {counts.problem}.")
         if self._accesses is not None:
             wanted = self.level >= POOLS and any(
                 self.server.outlook(kind).period for kind in (CLOCK, *EXACT_KINDS)
@@ -232,6 +256,10 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def start(self) -> None:
         """Add the spaces; nothing is held yet, so the first memory map is read now."""
         super().start()
+        counts = self._line.take_counts()
+        if counts >= 0:
+            self._site_counts = SiteCounts(counts)
+            self._site_space = SiteSpace(self.server, self._site_counts)
         self._read_map_beside(self._target.arenas(self._interpreters))
         self._map_reader.wait()
 
@@ -241,6 +269,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         for each in (self._accesses, self._writes, self._pages):
             if each is not None:
                 each.close()
+        if self._site_counts is not None:
+            self._site_counts.close()
         super().close()
 
     def _fill_memory(self, memory: MemorySpace, heaps: tuple[PymallocHeap, ...]) -> None:
@@ -289,3 +319,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._lists_at_start = event.number, lengths
         elif start is not None and start[0] == event.number:
             survivors.compare(event.generation, start[1], lengths)
+
+
+def modules_of(text: str) -> tuple[str, ...]:
+    """Return the names in a text with commas between them."""
+    return tuple(filter(None, (each.strip() for each in text.split(","))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 
@@ -9,8 +10,9 @@ from gcspy_protocol.errors import Unsupported
 
 from gcspy_drivers.cpython.cooperation import bootstrap, stub
 from gcspy_drivers.cpython.cooperation.collect_library import collect_library
-from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
-from gcspy_drivers.cpython.options import OPTIONS
+from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver, modules_of
+from gcspy_drivers.cpython.counting.package import folder_of_package
+from gcspy_drivers.cpython.options import COUNT, COUNT_IN, OPTIONS
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.cpython.type_count import count_types
@@ -46,7 +48,11 @@ class CPythonDriver(PassiveDriver):
             if not os.path.isfile(start.program):
                 return None
             form = "script"
-        stub_there = [stub.__file__, collect_library(), str(start.stub_fd)]
+        count = ""
+        if sites := start.values.get(COUNT.name):
+            include = modules_of(str(start.values.get(COUNT_IN.name, "")))
+            count = json.dumps([folder_of_package(), sites, *include])
+        stub_there = [stub.__file__, collect_library(), str(start.stub_fd), count]
         command = [start.interpreter, bootstrap.__file__, *stub_there, form]
         sure = Specificity.RUNTIME if start.form else Specificity.ANY_PROCESS
         return sure, [*command, start.program, *start.arguments]
@@ -110,5 +116,11 @@ class CPythonDriver(PassiveDriver):
                 "a program with a stub waits by itself and cannot be stopped as well: omit inject or mode",
                 found="inject and mode=stopped",
                 known="one of them",
+            )
+        if options.text(COUNT.name) and options.stub_fd is None and not options.text("inject"):
+            raise Unsupported(
+                "counting allocation sites puts counters into the program's code, which needs a stub: give --inject gdb, or start the program with `gcspy run --count`",
+                found="count without inject",
+                known="both",
             )
         return attach_exactly_or_else(CooperativeDriver, PassiveDriver, pid, options)

@@ -6,7 +6,7 @@ from typing import Final
 
 from gcspy_server.driver_options import DriverOption
 
-__all__ = ["ACCESSES", "INJECT", "MODE", "OPTIONS"]
+__all__ = ["ACCESSES", "COUNT", "COUNT_IN", "INJECT", "MODE", "OPTIONS"]
 
 INJECT: Final = DriverOption(
     name="inject",
@@ -30,4 +30,18 @@ ACCESSES: Final = DriverOption(
     choices=("full", "middle", "all", "off"),
 )
 
-OPTIONS: Final = (INJECT, MODE, ACCESSES)
+COUNT: Final = DriverOption(
+    name="count",
+    default="",
+    about="With a stub: count how often each allocation site of the program runs, by counters in its code. wide: also calls, iterators and operators. "
+    "definite: only what always allocates. Empty: do not. CPython 3.11 to 3.13.",
+    choices=("", "wide", "definite"),
+)
+
+COUNT_IN: Final = DriverOption(
+    name="count-in",
+    default="",
+    about="Modules or packages of libraries whose sites are counted, too, with commas between; * for all.",
+)
+
+OPTIONS: Final = (INJECT, MODE, ACCESSES, COUNT, COUNT_IN)

@@ -1,6 +1,7 @@
-"""Begin a program with a stub in it: ``python begin.py STUB LIBRARY FD KIND PROGRAM ARGUMENTS…``; what `gcspy run` starts.
+"""Begin a program with a stub in it: ``python begin.py STUB LIBRARY FD COUNT KIND PROGRAM ARGUMENTS…``; what `gcspy run` starts.
 
-LIBRARY is that which records events, or empty. KIND is ``script``, ``module`` or ``code``. The program's environment is as if Python had been
+LIBRARY is that which records events, or empty. COUNT is empty, or says as a JSON list what counts allocation sites: its folder, the choice of sites, and modules
+of libraries. KIND is ``script``, ``module`` or ``code``. The program's environment is as if Python had been
 started with it: ``__main__``, ``sys.argv``, ``sys.path``. It begins when the sidecar has sampled
 the process, or has gone. Runs on 3.9 and later; it knows nothing of GCspy but the file of the stub.
 """
@@ -14,10 +15,32 @@ import socket
 import sys
 import types
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing is a large import for a program that does not use it
+    from collections.abc import Callable
+    from types import CodeType
+
 __all__ = ["main"]
 
 
-def _connect(stub_path: str, library: str, fd: int) -> None:
+def _begin_counting(count: str) -> tuple[int, Callable[[CodeType], CodeType]]:
+    """Begin to count; return a descriptor for the sidecar, or -1, and what instruments a code object."""
+    if count:
+        import json
+
+        folder, sites, *include = json.loads(count)
+        sys.path.insert(0, folder)
+        try:
+            from gcspy_counting.attachment import begin_started
+        finally:
+            sys.path.remove(folder)
+        fd, instrument = begin_started(sites, include)
+        if instrument is not None:
+            return fd, instrument
+    return -1, lambda code: code
+
+
+def _connect(stub_path: str, library: str, fd: int, counts: int) -> None:
     os.set_inheritable(fd, False)
     spec = importlib.util.spec_from_file_location("gcspy_stub", stub_path)
     if spec is None or spec.loader is None:
@@ -28,19 +51,20 @@ def _connect(stub_path: str, library: str, fd: int) -> None:
     with socket.socket(fileno=fd) as connection:
         stub.let_read(stub.peer_of(connection))  # before the hello: then it may be read
         try:
-            stub.Stub(connection, waits=True, library=library).wait()
+            stub.Stub(connection, waits=True, library=library, counts=counts).wait()
         except (BrokenPipeError, ConnectionResetError):
             return  # the monitoring process was killed before: the program begins all the same
 
 
 def main(arguments: list[str]) -> None:
     """Connect, and become the program."""
-    stub_path, library, fd, kind, program = arguments[:5]
-    _connect(stub_path, library, int(fd))
+    stub_path, library, fd, count, kind, program = arguments[:6]
+    counts, instrument = _begin_counting(count)
+    _connect(stub_path, library, int(fd), counts)
     fresh = types.ModuleType("__main__")
     fresh.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = fresh
-    sys.argv = [{"script": program, "module": "-m", "code": "-c"}[kind], *arguments[5:]]
+    sys.argv = [{"script": program, "module": "-m", "code": "-c"}[kind], *arguments[6:]]
     if kind == "module":
         sys.path[0] = os.getcwd()
         runpy.run_module(program, run_name="__main__", alter_sys=True)
@@ -52,7 +76,8 @@ def main(arguments: list[str]) -> None:
         with open(program, "rb") as file:
             text = file.read()
         fresh.__file__ = program
-    exec(compile(text, name, "exec", dont_inherit=True), fresh.__dict__)  # noqa: S102  # it is what was asked for
+    code = instrument(compile(text, name, "exec", dont_inherit=True))
+    exec(code, fresh.__dict__)  # noqa: S102  # it is what was asked for
 
 
 if __name__ == "__main__":

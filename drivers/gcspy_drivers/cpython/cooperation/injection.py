@@ -63,19 +63,28 @@ _LOWEST_PAGE: Final = 0x1000_0000_0000
 """Lowest address at which a free page is searched: far from the addresses of programs and the kernel."""
 
 _LIBRARY: Final = "collect.so"
+_COUNTING: Final = "counting"
 
 _ATTACH: Final = """
 try:
     import sys
     stub = sys.modules.get("gcspy_stub")
-    if not hasattr(stub, "PAGES"):
+    if not hasattr(stub, "COUNTS"):
         import types
         stub = types.ModuleType("gcspy_stub")
         stub.__file__ = "<gcspy stub>"
         with open(folder + "/stub.py") as file:
             exec(compile(file.read(), "<gcspy stub>", "exec"), stub.__dict__)
         sys.modules["gcspy_stub"] = stub
-    stub.connect(folder + "/socket", library and folder + "/" + library)
+    counts = -1
+    if counting:
+        import json
+        with open(folder + "/" + counting) as file:
+            texts, choice, include = json.load(file)
+        names = {"__name__": "gcspy_counting.attachment"}
+        exec(compile(texts["gcspy_counting.attachment"], "<gcspy counting>", "exec"), names)
+        counts = names["begin_attached"](texts, choice, include)
+    stub.connect(folder + "/socket", library and folder + "/" + library, counts)
     if page:
         stub.unmap(page, 4096)
 except BaseException as error:
@@ -91,7 +100,7 @@ except BaseException as error:
 _LINES: Final = """\
 try:
     with open("{folder}/attach.py") as _gcspy_file:
-        exec(_gcspy_file.read(), dict(folder="{folder}", page={page}, library="{library}"))
+        exec(_gcspy_file.read(), dict(folder="{folder}", page={page}, library="{library}", counting="{counting}"))
     del _gcspy_file
 except BaseException:
     pass
@@ -101,13 +110,14 @@ at a random place in the program. It may run much later, when nothing waits for 
 folder is gone."""
 
 
-def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
+def bring_in(target: Target, how: str, *, secs: float, counting: bytes = b"") -> socket.socket:
     """Bring a stub into a process and wait until it connects.
 
     Args:
         target: The process.
         how: One of `WAYS`.
         secs: How long to wait for the target's main thread to come to it.
+        counting: What counts allocation sites, as JSON for `_ATTACH`; empty: they are not counted.
 
     Returns:
         The connection; the caller's to close.
@@ -134,14 +144,16 @@ def bring_in(target: Target, how: str, *, secs: float) -> socket.socket:
         library = collect_library()
         if library:
             folder.add(_LIBRARY, Path(library).read_bytes())
-        loads = _LIBRARY if library else ""
+        if counting:
+            folder.add(_COUNTING, counting)
+        names = {"library": _LIBRARY if library else "", "counting": _COUNTING if counting else ""}
         if script is not None:
-            lines = _LINES.format(folder=folder.path, page=0, library=loads).encode()
+            lines = _LINES.format(folder=folder.path, page=0, **names).encode()
             connected = _ask(script, folder.add("lines", lines), folder, secs)
         else:
             assert gdb is not None
             page = _free_page(read_maps(target.process))
-            lines = _LINES.format(folder=folder.path, page=page, library=loads).encode()
+            lines = _LINES.format(folder=folder.path, page=page, **names).encode()
             _have_it_run(gdb, target, lines, page)
             connected = _answered(folder, secs)
         connection = folder.accept(_ACCEPT_SECS) if connected else None

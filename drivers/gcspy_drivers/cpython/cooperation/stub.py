@@ -26,7 +26,8 @@ Packets to the sidecar, little-endian (`gcspy_drivers.cooperative`)::
     hello   8s magic, u16 protocol, u16 flags, u32 process, u64 first argument of the poll that waits;
             with two descriptors: the timer, the shared page (flag 1: the stub waits for one byte before
             its program begins; flag 2: the stub only reports, and never holds the program; flag 8: with a
-            userfaultfd as the last descriptor)
+            userfaultfd as the next descriptor; flag 16: with a line to what counts allocation sites as the
+            last one, see `gcspy_counting.count_line`)
     event   u8 kind (0 start, 1 end), u8 generation, 2 bytes 0, u32 thread, u64 number, u64 monotonic ns,
             i64 collected, i64 uncollectable; with flag 2, followed by the collector's statistics (`NUMBERS`)
 
@@ -80,7 +81,9 @@ PROTOCOL = 2
 RECORDS = True
 """It can record events."""
 PAGES = True
-"""It shares a userfaultfd. An injected stub of an older gcspy, which a program may still contain, is replaced."""
+"""It shares a userfaultfd."""
+COUNTS = True
+"""It passes on a line to what counts allocation sites. An injected stub of an older gcspy, which a program may still contain, is replaced."""
 MAGIC = b"gcspystb"
 HELLO = struct.Struct("<8sHHIQ")
 EVENT = struct.Struct("<BB2xIQQqq")
@@ -90,7 +93,7 @@ DEADLINE_SECS = 2
 NUMBERS = struct.Struct("<15q")
 """``gc.get_count()``, ``gc.get_threshold()``, and of ``gc.get_stats()`` collections, collected and uncollectable of each generation."""
 
-_WAITS, _TELLS, _RECORDS, _PAGES = 1, 2, 4, 8
+_WAITS, _TELLS, _RECORDS, _PAGES, _COUNTS = 1, 2, 4, 8, 16
 _RING_BYTES = 8 << 20
 _PR_SET_PTRACER = 0x59616D61
 # Collections that are not reported, between two checks that the sidecar is connected.
@@ -142,12 +145,18 @@ class Stub:
         connection: A connected packet socket (SOCK_SEQPACKET). The stub takes over its descriptor.
         waits: Whether `wait` is called first: the program then begins when the sidecar is ready.
         library: Path of the library that records events; empty: there is none.
+        counts: A descriptor that is passed on to the sidecar, and closed; -1: none.
     """
 
     def __init__(
-        self, connection: socket.socket, *, waits: bool = False, library: str = ""
+        self,
+        connection: socket.socket,
+        *,
+        waits: bool = False,
+        library: str = "",
+        counts: int = -1,
     ) -> None:
-        self._line = line = _Line(connection, _WAITS if waits else 0, library)
+        self._line = line = _Line(connection, _WAITS if waits else 0, library, counts)
         listener = _listen(line)
         next(listener)
         callback = _Callback(min, key=listener.send)
@@ -255,7 +264,9 @@ class _Line:
     one were closed during a call and its number used again, the call would act on another file.
     """
 
-    def __init__(self, connection: socket.socket, flags: int, library: str = "") -> None:
+    def __init__(
+        self, connection: socket.socket, flags: int, library: str = "", counts: int = -1
+    ) -> None:
         self._fds: tuple[int, ...] = ()
         self._recorder: _Recorder | None = None
         self._holds = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -287,12 +298,16 @@ class _Line:
             if pages >= 0:
                 flags |= _PAGES
                 shared.append(pages)
+            if counts >= 0:
+                flags |= _COUNTS
+                shared.append(counts)
             hello = HELLO.pack(MAGIC, PROTOCOL, flags, os.getpid(), at + _POLLFDS_AT)
             socket.send_fds(connection, [hello], shared)
         finally:
             os.close(memory)
-            if pages >= 0:
-                os.close(pages)
+            for fd in (pages, counts):
+                if fd >= 0:
+                    os.close(fd)
         connection.setblocking(True)
         fd = connection.detach()
         self._fds = (timer, fd)
@@ -524,12 +539,13 @@ def unmap(address: int, size_bytes: int) -> None:
     _unmap(address, size_bytes)
 
 
-def connect(path: str, library: str = "") -> Stub:
+def connect(path: str, library: str = "", counts: int = -1) -> Stub:
     """Connect to the sidecar that listens at a path, and start the stub.
 
     Args:
         path: The socket.
         library: Path of the library that records events; empty: there is none.
+        counts: See `Stub`.
 
     Raises:
         OSError: No sidecar listens there.
@@ -537,6 +553,6 @@ def connect(path: str, library: str = "") -> Stub:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.connect(path)
-        return Stub(connection, library=library)
+        return Stub(connection, library=library, counts=counts)
     finally:
         connection.close()

@@ -81,7 +81,14 @@ def test_the_start_page_asks_and_attaches_with_what_was_chosen(
             )
             row = processes.chosen()
             assert row is not None
-            assert {one.name for one in row.options} == {"accesses", "ages", "inject", "mode"}
+            assert {one.name for one in row.options} == {
+                "accesses",
+                "ages",
+                "count",
+                "count-in",
+                "inject",
+                "mode",
+            }
             processes.options.click()
             (dialog,) = window.opener.page.findChildren(OptionsDialog)
             mode = dialog.fields[[one.name for one in row.options].index("mode")]

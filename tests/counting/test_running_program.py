@@ -1,0 +1,42 @@
+"""Counters in a program that runs already: exact from then on, at any moment, and gone without a trace."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.counting.attached_program import ROUNDS, THREADS
+from tests.counting.test_random_programs import FOLDER, _python
+
+PROGRAM = Path(__file__).parent / "attached_program.py"
+RAISING = len(range(0, ROUNDS, 3))
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_functions_get_counters_and_give_them_back(version: str) -> None:
+    done = subprocess.run(
+        [_python(version), "-B", str(PROGRAM), str(FOLDER)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    found = {name: n for name, n in told["found"].items() if not name.startswith("Counts.")}
+    assert found == {
+        "pair list": THREADS * (ROUNDS + ROUNDS - RAISING),
+        "pair set": THREADS * ROUNDS,
+        "items list": THREADS * ROUNDS * 4,
+        "items generator": THREADS * ROUNDS,
+        "outer function": THREADS * ROUNDS,
+        "outer tuple": THREADS * ROUNDS,  # of cells
+        "outer.<locals>.inner tuple": THREADS * ROUNDS + 1,
+    }
+    assert told["contradictions"] == 0
+    assert told["instrumented"] == [True, True]
+    assert told["left"] == []
+    assert told["finders"] == []
