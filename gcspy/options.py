@@ -80,6 +80,23 @@ until_option = click.option(
     help="Stop after the first event at which this condition holds: 'sum(\"pymalloc arenas\".Used) > 64MiB'.",
 )
 
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Number of processes. The result is the same for any number.",
+)
+
+engine_option = click.option(
+    "--engine",
+    default="local",
+    show_default=True,
+    metavar="local|dask://HOST:PORT",
+    help="Where the work is done: in processes of this machine, or by the workers of a Dask scheduler, which need gcspy and the same files. The result is the same.",
+)
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 hold_option = click.option(

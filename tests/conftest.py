@@ -32,6 +32,7 @@ os.environ["PYTHONFAULTHANDLER"] = "1"
 
 # No test, and nothing that a test starts, reads or writes what the user chose.
 os.environ["GCSPY_SETTINGS"] = "none"
+os.environ["GCSPY_CACHE"] = "no"
 
 # Compiling takes a thread and seconds: tests/drivers/cpython/test_machine_code.py does it, and compares.
 os.environ["GCSPY_MACHINE_CODE"] = "no"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -12,23 +11,43 @@ from gcspy_protocol.details import Cell, ColumnKind, DetailColumn, DetailTable
 from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
+from gcspy.fleet.engine import Engine
 from gcspy.fleet.features import Features, features_of
 from gcspy.output.detail_text import print_table
 from gcspy.output.terminal import say
 
-__all__ = ["SCHEMA_VERSION", "gathered", "print_summary", "rows_as_json", "write_parquet"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "features_of_files",
+    "gathered",
+    "print_summary",
+    "rows_as_json",
+    "write_parquet",
+]
 
 SCHEMA_VERSION = "1"
 _FILES_A_TASK = 8
 
 
-def gathered(files: Sequence[str], jobs: int) -> Iterator[Features]:
-    """Yield the row of each recording in the order of the files, whatever the number of processes."""
-    if jobs == 1:
-        yield from map(features_of, files)
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(features_of, files, chunksize=_FILES_A_TASK)
+def gathered(files: Sequence[str], engine: Engine) -> Iterator[Features]:
+    """Yield the row of each recording in the order of the files, wherever they are read.
+
+    Raises:
+        CommandError: The engine's workers keep dying, or cannot be reached.
+    """
+    tasks = [(list(files[at : at + _FILES_A_TASK]),) for at in range(0, len(files), _FILES_A_TASK)]
+    waiting: dict[int, list[Features]] = {}
+    following = 0
+    for number, rows in engine.call(features_of_files, tasks):
+        waiting[number] = rows
+        while following in waiting:
+            yield from waiting.pop(following)
+            following += 1
+
+
+def features_of_files(files: Sequence[str]) -> list[Features]:
+    """Return the rows of some recordings."""
+    return [features_of(one) for one in files]
 
 
 def rows_as_json(rows: Sequence[Features]) -> list[dict[str, Any]]:

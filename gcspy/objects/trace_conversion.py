@@ -85,20 +85,15 @@ def opened_heap(path: Path, progress: Progress | None = None) -> Iterator[Rebuil
     Raises:
         TraceError: There is none, or it cannot be read.
     """
-    from gcspy_objects.heap import RebuiltHeap
-    from gcspy_objects.trace import open_trace
+    from gcspy.objects.kept_heap import kept_heap
 
-    with open_trace(path) as trace:
-        heap = RebuiltHeap(trace)
-        try:
-            heap.index(
-                None
-                if progress is None
-                else lambda done, total: progress("reading the trace", done, total)
-            )
-            yield heap
-        finally:
-            heap.close()
+    with kept_heap(path) as (heap, _):
+        heap.index(
+            None
+            if progress is None
+            else lambda done, total: progress("reading the trace", done, total)
+        )
+        yield heap
 
 
 def record_trace(

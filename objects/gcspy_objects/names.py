@@ -235,6 +235,16 @@ class Threads:
             names.append(thread)
         return names.index(thread) if thread in names else MAX_NAMES
 
+    def extend(self, other: Threads) -> bool:
+        """Take the threads of another reading of the trace; return whether all have the rows that they had there."""
+        fits = len(self) <= len(other) and self.addresses == other.addresses[: len(self)]
+        if fits:
+            for address, began in zip(other.addresses, other.began, strict=True):
+                row = self.row_of(address)
+                for thread in began:
+                    self.begin(row, thread)
+        return fits
+
     def name(self, row: int) -> str:
         """Return the name of a row: all its names, or its address."""
         return (

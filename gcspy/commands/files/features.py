@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gcspy.options import json_option, new_file_option, top_option
+from gcspy.options import engine_option, jobs_option, json_option, new_file_option, top_option
 
 __all__ = ["command"]
 
@@ -16,18 +16,18 @@ __all__ = ["command"]
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(dir_okay=False)
 )
 @new_file_option("Parquet file to write.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 256),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Number of processes. The result is the same for any number.",
-)
+@jobs_option
+@engine_option
 @top_option(1000)
 @json_option
 def command(
-    files: tuple[str, ...], output: Path, force: bool, jobs: int, top: int, as_json: bool
+    files: tuple[str, ...],
+    output: Path,
+    force: bool,
+    jobs: int,
+    engine: str,
+    top: int,
+    as_json: bool,
 ) -> None:
     """Write a table with a row of features for each of many recordings.
 
@@ -35,6 +35,7 @@ def command(
     docs/fleets.md describes them. A recording that cannot be read has a row with the error. One file
     is open at a time.
     """
+    from gcspy.fleet.engine import engine_of
     from gcspy.fleet.feature_table import gathered, print_summary, rows_as_json, write_parquet
     from gcspy.output.progress import progress_bar
     from gcspy.output.terminal import say, say_json
@@ -42,8 +43,8 @@ def command(
 
     need_place(output, replace=force)
     rows = []
-    with progress_bar("reading recordings") as progress:
-        for row in gathered(files, jobs):
+    with engine_of(engine, jobs) as caller, progress_bar("reading recordings") as progress:
+        for row in gathered(files, caller):
             rows.append(row)
             progress(len(rows), len(files))
     with new_file(output, replace=force) as path:

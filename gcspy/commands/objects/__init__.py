@@ -12,6 +12,7 @@ from gcspy.lazy import LazyGroup
 __all__ = ["command"]
 
 _SUBCOMMANDS = (
+    "gather",
     "types",
     "sites",
     "live",

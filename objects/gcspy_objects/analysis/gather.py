@@ -5,6 +5,7 @@ Knows heap and store; does not know what will be asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from gcspy_objects.heap.heap import Progress, RebuiltHeap
 from gcspy_objects.heap.views import Lives
 from gcspy_objects.records import CollectionKind
 
-__all__ = ["gather"]
+__all__ = ["add_lives", "finish_store", "gather"]
 
 _KINDS = {
     CollectionKind.MINOR: "minor",
@@ -27,31 +28,47 @@ _KINDS = {
 
 
 def gather(
-    heap: RebuiltHeap, folder: Path | None = None, *, progress: Progress | None = None
+    heap: RebuiltHeap,
+    folder: Path | None = None,
+    *,
+    kept: Path | None = None,
+    progress: Progress | None = None,
 ) -> LifeStore:
     """Write the lives of all objects of a trace to a store.
 
     Args:
         heap: The heap of the trace; `RebuiltHeap.ended` says whether it could be rebuilt to the end.
         folder: Folder for the store's files; None: the system's for temporary files.
+        kept: Folder for its files instead, which stays.
         progress: Called with the progress of reading the trace.
 
     Returns:
         The store, which the caller closes.
     """
-    store = LifeStore(folder)
+    store = LifeStore(folder, kept=kept)
     try:
-        total = 0
-        for lives in heap.lives(progress):
-            own = ~lives.filler
-            total = max(total, int((lives.birth_bytes[own] + lives.size[own]).max(initial=0)))
-            columns = {name: getattr(lives, name) for name in LIFE_COLUMNS}
-            store.add({**columns, "born_after": _born_after(lives)})
-        store.finish(_collections(heap, total), _names(heap))
+        total = add_lives(store, heap.lives(progress))
+        finish_store(store, heap, total)
     except BaseException:
         store.close()
         raise
     return store
+
+
+def add_lives(store: LifeStore, lives: Iterable[Lives]) -> int:
+    """Add lives to a store, as it has them; return bytes that the program had allocated when the last of them was born."""
+    total = 0
+    for each in lives:
+        own = ~each.filler
+        total = max(total, int((each.birth_bytes[own] + each.size[own]).max(initial=0)))
+        columns = {name: getattr(each, name) for name in LIFE_COLUMNS}
+        store.add({**columns, "born_after": _born_after(each)})
+    return total
+
+
+def finish_store(store: LifeStore, heap: RebuiltHeap, total: int, lives: int | None = None) -> None:
+    """Give a store that has all lives what they refer to."""
+    store.finish(_collections(heap, total), _names(heap), lives)
 
 
 def _born_after(lives: Lives) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:

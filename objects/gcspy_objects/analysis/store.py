@@ -20,6 +20,7 @@ Knows columns and SQL; does not know traces.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -78,6 +79,8 @@ filler                  no object of the program: the rest of a buffer
 """
 
 _MEMORY_BYTES = 512 << 20
+_FILE_ROWS: Final = 1 << 20
+_TABLES: Final = ("collections", "type_names", "site_names", "place_names", "summary")
 _LIFE: Final = """
 CREATE VIEW life AS
 WITH outlived AS NOT MATERIALIZED (
@@ -146,24 +149,41 @@ class Names:
 
 
 class LifeStore:
-    """The lives of one trace. A context manager: at its end its files are removed.
+    """The lives of one trace. A context manager.
 
     Args:
-        folder: Parent of the folder for its files; None: the system's for temporary files.
+        parent: Folder for the folder of its files, which goes when the store is closed; None: the system's for temporary files.
+        kept: Folder for its files instead, which stays: `LifeStore.opened` reads it again.
+        prefix: Of the names of the files with lives, so that several processes write into one folder.
         memory_bytes: How much memory the engine may use.
     """
 
-    def __init__(self, folder: Path | None = None, *, memory_bytes: int = _MEMORY_BYTES) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="gcspy-lives-", dir=folder))
+    def __init__(
+        self,
+        parent: Path | None = None,
+        *,
+        kept: Path | None = None,
+        prefix: str = "",
+        memory_bytes: int = _MEMORY_BYTES,
+    ) -> None:
+        self._scratch = Path(
+            tempfile.mkdtemp(prefix="gcspy-lives-", dir=parent if kept is None else None)
+        )
+        self.folder = kept if kept is not None else self._scratch
+        self._lives = self.folder / "lives"
+        self._lives.mkdir(exist_ok=True)
+        self._kept = kept is not None
+        self._prefix = prefix
         self._memory_bytes = memory_bytes
         self._files = 0
         self._found = 0
+        self._waiting: list[dict[str, NDArray[Any]]] = []
+        self._waiting_rows = 0
         self._engine = duckdb.connect(
             ":memory:",
             config={
                 "memory_limit": f"{memory_bytes} B",
-                "temp_directory": str(self.folder / "spilled"),
-                "preserve_insertion_order": "false",
+                "temp_directory": str(self._scratch / "spilled"),
                 # It fetches nothing from anywhere: Parquet is built in, and nothing else is used.
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
@@ -174,6 +194,28 @@ class LifeStore:
         )  # it would be printed among the answers
         self.lives = 0
         self.collections = CollectionTable(np.empty(0, bool), (), (), np.empty(0, np.int64), 0)
+
+    @classmethod
+    def opened(cls, kept: Path, *, memory_bytes: int = _MEMORY_BYTES) -> Self:
+        """Open the folder of a store that was kept and finished.
+
+        Raises:
+            GCspyError: It is not complete, or damaged.
+        """
+        store = cls(kept=kept, memory_bytes=memory_bytes)
+        try:
+            for table in _TABLES:
+                path = _quoted(kept / f"{table}.parquet")
+                store._run(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{path}')")
+            ((store.lives, total),) = store.ask("SELECT lives, total_bytes FROM summary")
+            store._define(int(total))
+            ((there,),) = store.ask("SELECT count(*) FROM everything")
+            if there != store.lives:
+                raise GCspyError(f"{kept}: has {there:,} lives; expected {store.lives:,}")
+        except BaseException:
+            store.close()
+            raise
+        return store
 
     def __enter__(self) -> Self:
         return self
@@ -187,9 +229,9 @@ class LifeStore:
         self.close()
 
     def close(self) -> None:
-        """Remove its files."""
+        """Remove its temporary files."""
         self._engine.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
     # ------------------------------------------------------------------------------ filling
 
@@ -198,28 +240,43 @@ class LifeStore:
         count = len(lives["size"])
         if not count:
             return
-        self._files += 1
         self.lives += count
-        self._engine.register(
-            "batch", {name: np.ascontiguousarray(lives[name]) for name in LIFE_COLUMNS}
-        )
+        self._waiting.append({name: np.ascontiguousarray(lives[name]) for name in LIFE_COLUMNS})
+        self._waiting_rows += count
+        if self._waiting_rows >= _FILE_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what `add` has not yet written to a file: many rows a file are asked faster."""
+        if not self._waiting:
+            return
+        batch = {
+            name: np.concatenate([each[name] for each in self._waiting]) for name in LIFE_COLUMNS
+        }
+        self._waiting, self._waiting_rows = [], 0
+        self._files += 1
+        self._engine.register("batch", batch)
         typed = ", ".join(f'"{name}"::{kind} AS "{name}"' for name, kind in LIFE_COLUMNS.items())
-        path = self.folder / f"{self._files:06d}.parquet"
+        path = self._lives / f"{self._prefix}{self._files:06d}.parquet"
+        # Whoever does the same work again, because its result was lost, writes the same file.
+        begun = path.with_suffix(f".{os.getpid()}.part")
         self._run(
-            f"COPY (SELECT {typed} FROM batch) TO '{_quoted(path)}' (FORMAT parquet, COMPRESSION lz4_raw)"
+            f"COPY (SELECT {typed} FROM batch) TO '{_quoted(begun)}' (FORMAT parquet, COMPRESSION lz4_raw)"
         )
+        begun.replace(path)
         self._engine.unregister("batch")
 
-    def finish(self, collections: CollectionTable, names: Names) -> None:
-        """Set the tables that the lives refer to, once all were added; then queries are possible."""
-        if not self._files:
-            columns = ", ".join(f'"{name}" {kind}' for name, kind in LIFE_COLUMNS.items())
-            self._run(f"CREATE TABLE everything ({columns})")
-        else:
-            self._run(
-                f"CREATE VIEW everything AS SELECT * FROM read_parquet('{_quoted(self.folder)}/*.parquet')"
-            )
-        self.collections = collections
+    def finish(self, collections: CollectionTable, names: Names, lives: int | None = None) -> None:
+        """Set the tables that the lives refer to, once all were added; then queries are possible.
+
+        Args:
+            collections: Of the trace.
+            names: Of the trace.
+            lives: How many there are in the files; None: as many as were added here.
+        """
+        self.flush()
+        if lives is not None:
+            self.lives = lives
         last = len(collections)
         numbers = np.arange(last + 1)
         full = np.concatenate(([False], collections.full))
@@ -247,7 +304,38 @@ class LifeStore:
             stack=_texts(names.stacks),
         )
         self._table("place_names", place=np.arange(len(places), dtype=np.int32), name=places)
-        self._run(_LIFE.format(last=last, total=collections.total_bytes))
+        self._table(
+            "summary",
+            lives=np.array([self.lives], np.int64),
+            total_bytes=np.array([collections.total_bytes], np.int64),
+        )
+        if self._kept:
+            for table in _TABLES:
+                path = _quoted(self.folder / f"{table}.parquet")
+                self._run(f"COPY {table} TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+        self._define(collections.total_bytes)
+
+    def _define(self, total_bytes: int) -> None:
+        """Define the views, and read the collections."""
+        self._run("SET preserve_insertion_order = false")
+        if any(self._lives.glob("*.parquet")):
+            self._run(
+                f"CREATE VIEW everything AS SELECT * FROM read_parquet('{_quoted(self._lives)}/*.parquet')"
+            )
+        else:
+            columns = ", ".join(f'"{name}" {kind}' for name, kind in LIFE_COLUMNS.items())
+            self._run(f"CREATE TABLE everything ({columns})")
+        rows = self.ask(
+            "SELECT is_full, kind, cause, bytes FROM collections WHERE number > 0 ORDER BY number"
+        )
+        self.collections = CollectionTable(
+            np.array([row[0] for row in rows], bool),
+            [row[1] for row in rows],
+            [row[2] for row in rows],
+            np.array([row[3] for row in rows], np.int64),
+            total_bytes,
+        )
+        self._run(_LIFE.format(last=len(rows), total=total_bytes))
 
     def _run(
         self, question: str, values: Mapping[str, Any] | None = None

@@ -8,9 +8,9 @@
 the rules for rebuilding.
 """
 
-from gcspy_objects.heap.checkpoints import Keep
 from gcspy_objects.heap.findings import Finding, Findings, Rule
 from gcspy_objects.heap.heap import Progress, RebuiltHeap
+from gcspy_objects.heap.index.checkpoints import Keep
 from gcspy_objects.heap.views import (
     COLUMNS,
     CollectionStep,

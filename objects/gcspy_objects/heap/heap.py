@@ -17,10 +17,11 @@ import numpy as np
 from gcspy_protocol.errors import LocalProtocolError, TraceError
 
 from gcspy_compiled.machine_code import want
-from gcspy_objects.heap.checkpoints import Checkpoints, Keep
 from gcspy_objects.heap.content import Observer
 from gcspy_objects.heap.findings import Findings, Rule, TooManyFindings
 from gcspy_objects.heap.frees import TOLD_KINDS, told_step
+from gcspy_objects.heap.index.checkpoints import Checkpoints, Keep
+from gcspy_objects.heap.index.heap_index import HeapIndex
 from gcspy_objects.heap.mutator import tell_fillers
 from gcspy_objects.heap.observers import DeathRecorder, Tracker, Transitions
 from gcspy_objects.heap.spaces import TouchedMemory
@@ -55,23 +56,31 @@ class RebuiltHeap:
 
     Args:
         trace: An open trace; it stays open, and its opener closes it.
-        keep: How many checkpoints; None: some dozens.
+        keep: How many checkpoints; None: as many as a seek needs, and 1 GiB has room for.
         contiguous: Whether objects follow each other without holes at the start and end of each collection. A collector with lists of free
             memory leaves some: then `Rule.TILED` does not hold. None: as the trace says.
+        index: What an earlier pass over the same trace found (`to_index`): nothing is read again for it. One that does not fit the trace
+            is left out. Its checkpoints are closed with the heap.
 
     Attributes:
         trace: The trace.
     """
 
     def __init__(
-        self, trace: Trace, *, keep: Keep | None = None, contiguous: bool | None = None
+        self,
+        trace: Trace,
+        *,
+        keep: Keep | None = None,
+        contiguous: bool | None = None,
+        index: HeapIndex | None = None,
     ) -> None:
         self.trace = trace
         self._contiguous = trace.contiguous if contiguous is None else contiguous
         self._touched = TouchedMemory()
         self._clock: list[tuple[int, int, int]] = []
         self._frees = False
-        self._checkpoints = Checkpoints(keep or Keep())
+        self._keep_rule = keep or Keep()
+        self._checkpoints = Checkpoints(self._keep_rule)
         self._findings = Findings()
         self._collections = TraceCollections()
         self._starts: frozenset[int] = frozenset()
@@ -81,6 +90,8 @@ class RebuiltHeap:
         self._walker: _Walker | None = None
         if trace.size_bytes > _WORTH_COMPILING:
             want()
+        if index is not None:
+            self._restore(index)
 
     def __enter__(self) -> Self:
         return self
@@ -98,6 +109,39 @@ class RebuiltHeap:
         if not self._indexed:
             for _ in self._read(None, progress):
                 pass
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the trace was read to its end already."""
+        return self._indexed
+
+    def to_index(self) -> HeapIndex:
+        """Return what the pass over the trace found. It shares the checkpoints with the heap."""
+        self.index()
+        return HeapIndex(
+            events=self._events,
+            collections=self._collections,
+            findings=self._findings,
+            ended=self._ended,
+            frees=self._frees,
+            contiguous=self._contiguous,
+            clock=np.array(self._clock, np.int64).reshape(-1, 3),
+            touched=self._touched.ranges,
+            threads=self.trace.threads,
+            checkpoints=self._checkpoints,
+        )
+
+    def _restore(self, index: HeapIndex) -> None:
+        if index.contiguous != self._contiguous or not self.trace.threads.extend(index.threads):
+            index.checkpoints.close()
+            return
+        self._events, self._ended = index.events, index.ended
+        self._collections, self._findings = index.collections, index.findings
+        self._clock = [(int(one[0]), int(one[1]), int(one[2])) for one in index.clock]
+        self._frees, self._touched = index.frees, TouchedMemory(index.touched)
+        self._checkpoints = index.checkpoints
+        self._starts = _starts_of(index.collections)
+        self._indexed = True
 
     @property
     def collections(self) -> TraceCollections:
@@ -236,7 +280,7 @@ class RebuiltHeap:
             self.trace.causes, self.trace.threads, Findings(most=1 << 62), checking=False
         )
         if start is not None:
-            state.load(start.event, start.facts, start.columns())
+            state.load(start.event, start.facts, self._checkpoints.tables(start))
         if not len(state.spaces):
             self._touched.define(state.spaces)
             state.bounded = False
@@ -262,6 +306,7 @@ class RebuiltHeap:
         until = None
         if indexing:
             self._checkpoints.close()
+            self._checkpoints = Checkpoints(self._keep_rule)
             self._touched, self._clock, self._frees = TouchedMemory(), [], False
         else:
             until, state.findings.most = self._events, 1 << 62
@@ -301,10 +346,10 @@ class RebuiltHeap:
                 state.event,
                 ended,
             )
-            self._starts = frozenset(one.start_event for one in rows if one.kind not in TOLD_KINDS)
+            self._starts = _starts_of(self._collections)
             self._indexed = True
-            if not len(state.spaces):
-                self._touched.define(state.spaces)
+        if not len(state.spaces):
+            self._touched.define(state.spaces)
         yield state, True
 
     def event_at(self, allocated_bytes: int) -> int:
@@ -342,6 +387,10 @@ class RebuiltHeap:
         if self._checkpoints.wanted(state.event, state.young.count + state.old.count):
             facts, tables = state.save()
             self._checkpoints.add(state.event, batch.place, facts, tables)
+
+
+def _starts_of(collections: TraceCollections) -> frozenset[int]:
+    return frozenset(one.start_event for one in collections if one.kind not in TOLD_KINDS)
 
 
 class _Walker:

@@ -75,11 +75,15 @@ class Transitions:
 
 
 class DeathRecorder:
-    """Sees who dies, and when."""
+    """Sees who dies, and when.
 
-    def __init__(self) -> None:
+    Args:
+        ends: Events that ended the collections before the records that it is to see.
+    """
+
+    def __init__(self, ends: Sequence[int] = ()) -> None:
         self._dead: list[Lives] = []
-        self._ends: list[int] = []
+        self._ends: list[int] = list(ends)
 
     def collected(
         self,

@@ -112,6 +112,15 @@ class SpaceTable:
         rows = np.searchsorted(self._starts, address, side="right") - 1
         return np.where(rows >= 0, self._kinds[rows], NO_KIND).astype(np.uint8)
 
+    def all_spaces(self) -> Spaces:
+        """Return all spaces, those without a kind too, by their numbers."""
+        return tuple(self._spaces[index] for index in sorted(self._spaces))
+
+    @classmethod
+    def of(cls, spaces: Spaces) -> SpaceTable:
+        """Make a table of the result of `all_spaces`."""
+        return cls({one.index: one for one in spaces})
+
     def copy(self) -> SpaceTable:
         """Return one that changes apart from this one."""
         return replace(self, _spaces=dict(self._spaces))
@@ -122,11 +131,21 @@ class SpaceTable:
 
 
 class TouchedMemory:
-    """Ranges of memory that have objects, for traces that define no spaces: what allocators got from the system, as far as objects show it."""
+    """Ranges of memory that have objects, for traces that define no spaces: what allocators got from the system, as far as objects show it.
 
-    def __init__(self) -> None:
-        self._starts: Longs = np.zeros(0, np.int64)
-        self._ends: Longs = np.zeros(0, np.int64)
+    Args:
+        ranges: (n, 2) i64 first and end address of those that are known already.
+    """
+
+    def __init__(self, ranges: Longs | None = None) -> None:
+        known = np.zeros((0, 2), np.int64) if ranges is None else ranges
+        self._starts: Longs = known[:, 0].copy()
+        self._ends: Longs = known[:, 1].copy()
+
+    @property
+    def ranges(self) -> Longs:
+        """(n, 2) i64 first and end address of each range."""
+        return np.stack((self._starts, self._ends), axis=1)
 
     def note(self, batch: RecordBatch) -> None:
         """Note the records of a batch."""

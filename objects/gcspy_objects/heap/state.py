@@ -70,6 +70,7 @@ class HeapFacts:
     ended: int
     allocated_bytes: int
     whole: bool
+    phase_event: int
 
 
 @dataclass(slots=True, eq=False)
@@ -122,13 +123,18 @@ class HeapState(HeapContent):
         self.young.sort()
         self.old.sort()
         facts = HeapFacts(
-            self.spaces.copy(), self.begun, self.ended, self.allocated_bytes, self.whole
+            self.spaces.copy(),
+            self.begun,
+            self.ended,
+            self.allocated_bytes,
+            self.whole,
+            self.phase_event,
         )
         return facts, {"young": self.young.columns(), "old": self.old.columns()}
 
     def load(self, event: int, facts: HeapFacts, tables: dict[str, Columns]) -> None:
         """Continue from the result of `save`. The columns are kept."""
-        self.event = self.phase_event = event
+        self.event, self.phase_event = event, facts.phase_event
         self.spaces = facts.spaces.copy()
         self.begun, self.ended, self.allocated_bytes, self.whole = (
             facts.begun,

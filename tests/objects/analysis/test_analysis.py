@@ -407,6 +407,7 @@ def test_findings_and_lives_are_written_as_parquet_with_their_names(
 def test_a_store_leaves_no_file_behind(tmp_path: Path) -> None:
     with LifeStore(tmp_path) as store:
         store.add(columns_of([Life(1, 1, 16, 0, 0)]))
+        store.flush()
         assert list(tmp_path.rglob("*.parquet"))
     assert not list(tmp_path.iterdir())
 
