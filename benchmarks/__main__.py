@@ -61,6 +61,7 @@ BENCHMARKS = {
     "trace_format": "benchmarks.objects.trace_format",
     "traced_programs": "benchmarks.native.traced_programs",
     "rebuilt_heap": "benchmarks.objects.rebuilt_heap",
+    "long_traces": "benchmarks.objects.long_traces",
     "trace_session": "benchmarks.objects.trace_session",
 }
 """The modules of those that need nothing but this machine, by name. Those of `BY_NAME_ONLY` need a package index or a JVM, and are run by their names."""
