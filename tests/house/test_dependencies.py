@@ -142,6 +142,8 @@ def undeclared(module: str) -> list[str]:
     extras += EXTRAS["export"] if module in tables else []
     extras += EXTRAS["metrics"] if module == "gcspy.metrics.prometheus_endpoint" else []
     extras += EXTRAS["otlp"] if module == "gcspy.metrics.otlp_push" else []
+    extras += EXTRAS["dask"] if module == "gcspy.fleet.dask_engine" else []
+    extras += EXTRAS["storage"] if module.startswith("gcspy.storage.") else []
     declared = requirements(PROJECT["dependencies"] + extras)
     names = {canonicalize_name(requirement.name) for requirement in declared}
     known = set(sys.stdlib_module_names) | set(PACKAGES)
