@@ -122,10 +122,22 @@ def lifetimes(window: MainWindow) -> None:
     wait_until(lambda: window.session.number == window.session.timeline.last, "the last event")
 
 
+def flame(window: MainWindow) -> None:
+    """The calls that allocated what a full collection left in the heap."""
+    by_event(window)
+    go_to(window, "GC end", AFTER)
+    window.docks.show("flame-graph")
+    window.docks.give_height("flame-graph", 330)
+    canvas = window.flame_graph.panel.canvas
+    wait_until(lambda: canvas.graph is not None, "the flame graph")
+    window.flame_graph.panel.search.setText("Promote$Tree")
+
+
 SCENES: dict[str, tuple[str, str, Callable[[MainWindow], None]]] = {
     "promotion": ("trace-promotion-dark.png", "dark", promotion),
     "life": ("trace-life-dark.png", "dark", life),
     "lifetimes": ("trace-lifetimes-dark.png", "dark", lifetimes),
+    "flame": ("trace-flame-dark.png", "dark", flame),
     "lifetimes-light": ("trace-lifetimes-light.png", "light", lifetimes),
 }
 """Name of the scene to its file, its theme, and what is arranged."""

@@ -41,7 +41,7 @@ from gcspy.options import (
     web_option,
 )
 from gcspy.output.share_lines import reachable_ones, say_addresses
-from gcspy.output.terminal import say
+from gcspy.output.terminal import say, say_aside
 from gcspy_client.interruption import interruption_held_back
 from gcspy_session.network.address import default_address
 
@@ -64,6 +64,10 @@ class _Target(click.ParamType[int | OriginalServer]):
             return OriginalServer.parse(value)
         pid: int = click.IntRange(1).convert(value, param, ctx)
         return pid
+
+
+_TRACE_MILLIS = 20
+"""Between two events of a trace that is still written: what it has already is passed quickly."""
 
 
 @click.command(cls=DriverCommand)
@@ -91,7 +95,9 @@ class _Target(click.ParamType[int | OriginalServer]):
 @language_option
 @theme_option
 @class_options
+@click.pass_context
 def command(
+    context: click.Context,
     target: int | OriginalServer,
     tree: bool,
     no_window: bool,
@@ -119,6 +125,9 @@ def command(
     The process needs no preparation. By default it is never stopped and nothing is loaded into it;
     --inject and --mode stopped change that. Attaching needs the same permissions as a debugger.
     The process keeps running when the window is closed, at Ctrl-C, and when gcspy is killed.
+
+    A process that `gcspy trace` runs is shown from its trace, which grows: with every object, its
+    site, and the past. --driver NAME attaches to the process itself.
     """
     values = driver_values_of(driver_values, inject=inject, mode=mode, count=count)
     if tree:
@@ -132,6 +141,22 @@ def command(
         pid, local = os.getpid(), target.session_address()
     else:
         pid, local = target, default_address(target)
+    if not is_original and not (drivers or values or tree or triggers):
+        from gcspy.tracer.running_traces import trace_of
+
+        trace = trace_of(pid)
+        if trace is not None:
+            from gcspy.commands.replay import command as replay
+
+            say_aside(f"process {pid} is traced: showing {trace}; --driver NAME attaches to it")
+            shared = {
+                "no_window": no_window, "listen": listen, "web": web, "original_port": original_port, "token_file": token_file,
+                "theme": theme, "person": person, "successor": successor,
+            }  # fmt: skip
+            shown: int = context.invoke(
+                replay, files=(trace,), pace="fixed", interval_millis=_TRACE_MILLIS, **shared
+            )
+            return shown
     if not no_window:
         require_window()
     addresses = tuple(parse_address(address) for address in listen)

@@ -38,7 +38,7 @@ def event_of(heap: RebuiltHeap, text: str) -> int:
     if match["word"] == "start":
         return 0
     if match["word"] == "peak":
-        from gcspy_objects.heap.peak import peak_of
+        from gcspy_objects.analysis.peak import peak_of
 
         return peak_of(heap).event
     if match["secs"]:

@@ -25,6 +25,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy.exit_codes import ExitCode
 from gcspy.tracer.drain import SegmentDrain
 from gcspy.tracer.process_trace import ProcessTrace, TraceSummary
+from gcspy.tracer.running_traces import note_trace
 from gcspy.tracer.segment_definitions import SegmentDefinitions
 from gcspy_compiled.libraries import find_library
 
@@ -229,6 +230,8 @@ class TracedRun:
                 segment, path, self.settings.stacks, self._run, self.settings.keep_nanos
             )
             known.latest_of_pid[pid] = segment
+            with suppress(OSError):
+                note_trace(segment, path)
 
     def _path_of(self, pid: int) -> Path:
         """Return the path of the next trace of a process; one of a program that it executed before gets out of the way."""

@@ -22,6 +22,7 @@ from gcspy_client.view.classroom.part import ClassPart
 from gcspy_client.view.classroom.presentation import PresentationMode
 from gcspy_client.view.compare.part import ComparePart
 from gcspy_client.view.desk import Desk
+from gcspy_client.view.flame_graph.part import FlameGraphPart
 from gcspy_client.view.history.part import HistoryPart
 from gcspy_client.view.holders.growth_sites import GrowthSites
 from gcspy_client.view.holders.part import HolderPart
@@ -212,6 +213,7 @@ class MainWindow(QMainWindow):
         self.types.who_asked.connect(self.holders.ask_type)
         self.objects = ObjectTracker(desk)
         self.ages = Ages(desk)
+        self.flame_graph = FlameGraphPart(desk)
         self.object_graph = ObjectGraphPart(desk)
         self.classroom = ClassPart(desk)
         self.presentation = PresentationMode(
@@ -264,6 +266,7 @@ class MainWindow(QMainWindow):
             self.holders,
             self.objects,
             self.ages,
+            self.flame_graph,
             self.object_graph,
             self.classroom,
             self.facts,

@@ -16,6 +16,7 @@ import pytest
 from gcspy_drivers.remote.leftover_folders import remove_abandoned
 from gcspy_protocol.errors import TraceError
 
+from gcspy.tracer.running_traces import trace_of
 from gcspy.tracer.traced_run import TracedRun, TraceSettings
 from tests.tracer.written_trace import OwnLog, WrittenTrace, lives_by_address
 from tests.waiting import wait_until
@@ -112,3 +113,23 @@ def test_threads_and_forks_in_a_storm(programs: Path, tmp_path: Path) -> None:
                 written = WrittenTrace.read(one.path)
                 assert written.end["lost"] == written.end["inferred_frees"] == "0"
         assert time.monotonic() > begin
+
+
+def test_a_process_tells_which_trace_is_written_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "sleeper.gctrace"
+    with TracedRun(["sleep", "60"], TraceSettings(output=path)) as traced:
+
+        def end_when_noted() -> None:
+            try:
+                wait_until(lambda: trace_of(traced.pid) == path, "the note beside the segment")
+                noted.set()
+            finally:
+                os.kill(traced.pid, signal.SIGKILL)
+
+        noted = threading.Event()
+        looking = threading.Thread(target=end_when_noted)
+        looking.start()
+        traced.follow(lambda _definitions: b"")
+        looking.join()
+    assert noted.is_set()
+    assert trace_of(os.getpid()) is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "COLLECTIONS", "KINDS_ASKED", "KINDS_OF_ALL", "LIFE", "LIFETIMES_BYTES", "LIFETIMES_GCS", "NEIGHBOURS", "OBJECTS", "SITES", "SURVIVAL_BYTES",
+    "COLLECTIONS", "FLAME", "KINDS_ASKED", "KINDS_OF_ALL", "LIFE", "LIFETIMES_BYTES", "LIFETIMES_GCS", "NEIGHBOURS", "OBJECTS", "SITES", "SURVIVAL_BYTES",
     "SURVIVAL_GCS", "THREADS", "TYPES",
 ]  # fmt: skip
 
@@ -22,6 +22,9 @@ LIFE: Final = "life"
 NEIGHBOURS: Final = "neighbours"
 """The fate of the objects of the same site that lie next to it."""
 
+FLAME: Final = "flame"
+"""Allocation stacks of the objects, merged: rows of parent (a row, -1 of the root), name, objects, bytes; the text is a search."""
+
 SURVIVAL_BYTES: Final = "survival.bytes"
 SURVIVAL_GCS: Final = "survival.gcs"
 """Share of the trace's objects that is still there at each age, in bytes and in collections; the text is a type's name."""
@@ -34,4 +37,4 @@ COLLECTIONS: Final = "collections"
 KINDS_OF_ALL: Final = (SURVIVAL_BYTES, SURVIVAL_GCS, LIFETIMES_BYTES, LIFETIMES_GCS, COLLECTIONS)
 """Kinds about the whole trace: they do not depend on the event or tile on display."""
 
-KINDS_ASKED: Final = (TYPES, SITES, THREADS, OBJECTS, LIFE, NEIGHBOURS, *KINDS_OF_ALL)
+KINDS_ASKED: Final = (TYPES, SITES, THREADS, OBJECTS, LIFE, NEIGHBOURS, FLAME, *KINDS_OF_ALL)

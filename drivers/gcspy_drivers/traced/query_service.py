@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gcspy_drivers.traced.heap_answers import TracedGraph, answer_of_graph, graph_at
 from gcspy_drivers.traced.kinds import (
+    FLAME,
     KINDS_OF_ALL,
     LIFE,
     NEIGHBOURS,
@@ -30,7 +31,7 @@ from gcspy_drivers.traced.kinds import (
 )
 from gcspy_drivers.traced.lives import life_table, neighbour_table
 from gcspy_drivers.traced.session import TracedSession
-from gcspy_drivers.traced.tables import by_category, object_table, place_of
+from gcspy_drivers.traced.tables import by_category, flame_table, object_table, place_of
 from gcspy_drivers.traced.whole import Whole
 from gcspy_server.api import DetailTable, HeapQuestion
 
@@ -161,6 +162,8 @@ class TraceQueryService:
         rows = rows[there[rows]]
         if kind == OBJECTS:
             return object_table(now, trace, rows, most)
+        if kind == FLAME:
+            return flame_table(now, trace, rows[~now.filler[rows]], most)
         if kind == TYPES:
             return by_category(
                 now, rows, now.type, "Type", lambda row: str(trace.types.names[row]), most

@@ -13,16 +13,19 @@ from typing import Final
 
 import numpy as np
 from gcspy_objects.heap import HeapSnapshot
+from gcspy_objects.stacks.call_tree import call_tree
+from gcspy_objects.stacks.site_sums import SiteSums
 from gcspy_objects.trace import Trace
 from numpy.typing import NDArray
 
 from gcspy_drivers.traced.heap_space import TITLES
 from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
 
-__all__ = ["ADDRESS", "by_category", "object_table", "place_of", "space_name"]
+__all__ = ["ADDRESS", "by_category", "flame_table", "object_table", "place_of", "space_name"]
 
 ADDRESS: Final = "Address"
 _LONGEST_NAME = 400
+_LONGEST_FRAME = 160
 
 I64 = NDArray[np.int64]
 
@@ -65,6 +68,37 @@ def by_category(
         ),
         rest=len(rest),
         rest_cells=(None, int(counts[rest].sum()), int(sizes[rest].sum())) if len(rest) else (),
+    )
+
+
+def flame_table(heap: HeapSnapshot, trace: Trace, rows: I64, most: int) -> DetailTable:
+    """Merge the stacks that allocated some objects: the `most` heaviest boxes of a flame graph, each behind the box above it."""
+    sums = SiteSums.of(heap.site[rows], heap.type[rows], heap.size[rows])
+    tree = call_tree(trace.sites, trace.types, sums)
+    # A box is at least as heavy as those below it, and comes before them: of equal weight it stays first.
+    shown = np.sort(np.argsort(-tree.bytes, kind="stable")[:most])
+    parent = np.searchsorted(shown, tree.parent[shown])
+    parent[0] = -1
+    columns = (
+        DetailColumn(name="Parent", about="Row of the box above."),
+        DetailColumn(name="Name", kind=ColumnKind.TEXT),
+        DetailColumn(name="Objects"),
+        DetailColumn(name="Bytes", kind=ColumnKind.BYTES),
+    )
+    cells = zip(
+        parent.tolist(),
+        [tree.name[one][:_LONGEST_FRAME] for one in shown.tolist()],
+        tree.objects[shown].tolist(),
+        tree.bytes[shown].tolist(),
+        strict=True,
+    )
+    left = len(tree) - len(shown)
+    return DetailTable(
+        columns=columns,
+        rows=tuple(cells) if len(rows) else (),
+        rest=left,
+        rest_cells=(None,) * len(columns) if left else (),
+        note="" if len(rows) else "nothing is like that here",
     )
 
 

@@ -21,10 +21,20 @@ from gcspy_protocol.details import DetailTable
 from gcspy_protocol.errors import RemoteProtocolError
 from numpy.typing import NDArray
 
-__all__ = ["FlameGraph", "FlameLayout", "box_colour", "change_colour", "flame_graph_of"]
+__all__ = [
+    "FLAME_KIND",
+    "FlameGraph",
+    "FlameLayout",
+    "box_colour",
+    "change_colour",
+    "flame_graph_of",
+]
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+FLAME_KIND: Final = "flame"
+"""Kind of the question."""
 
 _MOST_DEPTH: Final = 1 << 12
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from gcspy_protocol.details import Answer, AnswerState, Query
 
 from gcspy_client.model.panels.chart import CHART_KINDS
+from gcspy_client.model.panels.flame_graph import FLAME_KIND
 
 __all__ = ["MOST_ROWS_ASKED", "SOUGHT", "TileQuestions", "QuestionSubject", "kinds_of"]
 
@@ -26,8 +27,9 @@ SOUGHT = ("objects", "life", "neighbours")
 
 
 def kinds_of(details: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds of questions about the content of a tile; those about a whole session are excluded as well."""
-    return tuple(kind for kind in details if kind not in SOUGHT and kind not in CHART_KINDS)
+    """The kinds of questions about the content of a tile; those about a whole session, or drawn as a graph, are excluded as well."""
+    others = (*SOUGHT, *CHART_KINDS, FLAME_KIND)
+    return tuple(kind for kind in details if kind not in others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,16 @@ class TileQuestions:
     Args:
         send: Sends a question.
         first: First number of its questions: other users of the same connection have others.
+        most: Rows of an answer.
 
     Attributes:
         subject: The current subject; None: none.
     """
 
-    def __init__(self, send: Callable[[Query], None], *, first: int = 0) -> None:
-        self._send = send
+    def __init__(
+        self, send: Callable[[Query], None], *, first: int = 0, most: int = MOST_ROWS_ASKED
+    ) -> None:
+        self._send, self._most = send, most
         self.subject: QuestionSubject | None = None
         self._under_way: tuple[int, QuestionSubject] | None = None
         self._number = first
@@ -103,7 +108,7 @@ class TileQuestions:
                 space=subject.space,
                 kind=subject.kind,
                 key=subject.key,
-                most=MOST_ROWS_ASKED,
+                most=self._most,
                 text=subject.text,
             )
         )

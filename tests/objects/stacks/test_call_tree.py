@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gcspy_objects.analysis.peak import peak_of
 from gcspy_objects.gctrace.definitions import SiteDefinition, pack_site
 from gcspy_objects.gctrace.writer import TraceWriter
 from gcspy_objects.heap import RebuiltHeap
-from gcspy_objects.heap.peak import peak_of
 from gcspy_objects.names import Sites, TypeKind, Types
 from gcspy_objects.stacks.call_tree import CallTree, call_tree
 from gcspy_objects.stacks.site_sums import SiteSums, allocated_sums, live_sums
