@@ -5,7 +5,8 @@
 Each run is a program under `gcspy run` with `gcspy record` as its client, at level 2 and with the default budget; `--option accesses=full` (pages are protected
 after each full collection) and `--option accesses=off` alternate, and each pair begins with the other one. The
 ratio is that of the medians of the program's own processor time, and of the time by the clock, in which it also waits
-while its pages are read and protected. With `--budget off` the recorder is lossless and records each
+while its pages are read and protected. On a busy machine these say little; so the program's page
+faults are counted as well, and what they cost by the price of one on a page of ours. With `--budget off` the recorder is lossless and records each
 collection; then the program waits at each full collection also for what is recorded and not yet
 sent, without accesses it does not.
 
@@ -106,6 +107,10 @@ def _measure(suite: Suite, program: Program, options: argparse.Namespace) -> tup
         return medians[1] / medians[0]
 
     own, wall = ratio("own_secs"), ratio("wall_secs")
+    faults = [statistics.median(one.run.faults for one in found[choice]) for choice in _CHOICES]
+    more = faults[1] - faults[0]
+    alone = statistics.median(one.run.own_secs for one in found["off"])
+    paid = more * try_pages().fault_nanos / 1e9 / alone
     runs = found["full"]
     spread = [
         full.run.own_secs / off.run.own_secs
@@ -114,7 +119,7 @@ def _measure(suite: Suite, program: Program, options: argparse.Namespace) -> tup
     print(
         f"| {program.name} | {runs[-1].run.full:,} of {runs[-1].run.collections:,} "
         f"| {sum(one.followed for one in runs):,} of {sum(one.ends for one in runs):,} "
-        f"| {statistics.median(one.run.own_secs for one in found['off']):.2f} "
+        f"| {alone:.2f} | {more:,.0f} | {paid:.2%} "
         f"| {own:.3f} ({min(spread):.3f} to {max(spread):.3f}) | {wall:.3f} |",
         flush=True,
     )
@@ -144,9 +149,9 @@ def main() -> int:
             ).stdout.strip()
             print(f"{version}; {options.pairs} pairs; load {os.getloadavg()[0]:.1f}\n")
             print(
-                "| program | full collections, of all | followed at their ends, all runs | own time without, s | own time (pairs) | by the clock |"
+                "| program | full collections, of all | followed at their ends, all runs | own time without, s | page faults more | their time | own time (pairs) | by the clock |"
             )
-            print("|---|--:|--:|--:|--:|--:|")
+            print("|---|--:|--:|--:|--:|--:|--:|--:|")
             for name in names:
                 try:
                     suite.prepare(by_name[name])

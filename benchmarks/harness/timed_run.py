@@ -23,14 +23,17 @@ VARIABLE = "GCSPY_BENCH_TIMED"
 """Names the file into which the program writes what it took."""
 
 CODE = """
-import gc, os, runpy, sys, time
+import gc, os, resource, runpy, sys, time
 del sys.argv[0]
 def collections():
     counts = [one["collections"] for one in gc.get_stats()]
     return sum(counts), counts[-1]
 def clocks():
     return collections(), time.process_time(), time.monotonic_ns()
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 gc.disable()
+missed = faults()
 before, used, began = clocks()
 gc.enable()
 try:
@@ -38,9 +41,10 @@ try:
 finally:
     gc.disable()
     count, own, ended = clocks()
+    missed = faults() - missed
     count, full = [now - then for now, then in zip(count, before)]
     with open(os.environ["GCSPY_BENCH_TIMED"], "w") as file:
-        file.write(f"{(ended - began) / 1e9} {own - used} {count} {began} {ended} {full}")
+        file.write(f"{(ended - began) / 1e9} {own - used} {count} {began} {ended} {full} {missed}")
 """
 
 
@@ -56,6 +60,7 @@ class TimedRun:
         began_nanos: When its first statement ran, by the monotonic clock.
         ended_nanos: When it had ended.
         full: Of the collections, those of the oldest generation.
+        faults: Page faults without reading from a disk.
     """
 
     wall_secs: float
@@ -65,6 +70,7 @@ class TimedRun:
     began_nanos: int = 0
     ended_nanos: int = 0
     full: int = 0
+    faults: int = 0
 
 
 def run_timed(
@@ -114,7 +120,7 @@ def run_timed(
         raise Unavailable(
             f"ended with exit code {process.returncode}: {(complaints.strip().splitlines() or ['no word why'])[-1]}"
         )
-    wall, own, collections, began, ended, full = told.read_text().split()
+    wall, own, collections, began, ended, full, faults = told.read_text().split()
     return TimedRun(
         float(wall),
         float(own),
@@ -122,4 +128,5 @@ def run_timed(
         began_nanos=int(began),
         ended_nanos=int(ended),
         full=int(full),
+        faults=int(faults),
     )

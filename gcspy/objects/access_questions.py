@@ -5,13 +5,12 @@ Knows options and analyses; does not know how either works.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gcspy.objects.results import Output, show_result
+from gcspy.objects.results import Output, draw, prepare, show_result
 from gcspy.output.progress import progress_bar
 from gcspy.output.terminal import say_aside
 from gcspy.recorder.new_file import need_place, new_file
@@ -47,22 +46,37 @@ def ask_accessed(
     order: str,
     each_gc: bool,
     vectors: Path | None,
-    force: bool,
     top: int,
-    as_json: bool,
+    output: Output,
 ) -> None:
-    """Show objects with their accesses, by type or site, or by interval."""
+    """Show objects with their accesses, by type or site, or by interval; the plot is of the intervals."""
     from gcspy_objects.access.questions import Order, Wanted, each_collection, totals
 
+    from gcspy.objects.access_files import need_parquet, write_result, write_vectors
+
+    as_parquet = vectors is not None and vectors.suffix == ".parquet"
+    if as_parquet or output.parquet is not None:
+        need_parquet()
     if vectors is not None:
-        need_place(vectors, replace=force)
+        need_place(vectors, replace=output.force)
+    prepare(output)
     with _history_of(trace) as (history, names):
         wanted = Wanted(history, names, by=by, type=type, site=site)
-        found = each_collection(wanted) if each_gc else totals(wanted, order=Order(order), top=top)
+        intervals = each_collection(wanted)
+        found = intervals if each_gc else totals(wanted, order=Order(order), top=top)
         if vectors is not None:
-            _write_vectors(wanted, vectors, replace=force)
+            with new_file(vectors, replace=output.force) as part:
+                write_vectors(wanted, part, as_parquet=as_parquet)
             say_aside(f"{vectors}: {vectors.stat().st_size:,} bytes")
-        show_result(found, Output(as_json=as_json, in_bytes=order in ("bytes", "idle")))
+        if output.parquet is not None:
+            everything = intervals if each_gc else totals(wanted, order=Order(order))
+            with new_file(output.parquet, replace=output.force) as part:
+                write_result(everything, part)
+            say_aside(f"{output.parquet}: {len(everything.rows):,} rows")
+        if output.plot is not None:
+            draw("accesses", intervals, output.plot, output)
+            say_aside(f"{output.plot}: {output.plot.stat().st_size:,} bytes")
+        show_result(found, output)
 
 
 def ask_idle(
@@ -74,32 +88,22 @@ def ask_idle(
     type: str,
     site: str,
     top: int,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Show candidates."""
     from gcspy_objects.access.questions import Candidates, Wanted, candidates
 
+    from gcspy.objects.access_files import need_parquet, write_result
+
+    if output.parquet is not None:
+        need_parquet()
+    prepare(output)
     with _history_of(trace) as (history, names):
         wanted = Wanted(history, names, by=by, type=type, site=site)
         found = candidates(wanted, Candidates(kind), idle_for=idle_for, top=top)
-        show_result(found, Output(as_json=as_json))
-
-
-def _write_vectors(wanted: object, path: Path, *, replace: bool) -> None:
-    """Write the vectors of the selected objects as CSV."""
-    from gcspy_objects.access.questions import Wanted
-
-    assert isinstance(wanted, Wanted)
-    history, names = wanted.history, wanted.names
-    with new_file(path, replace=replace) as part, part.open("w", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(("site", "born", "died", "type", "size", "address", "accessed"))
-        for row in wanted.rows.nonzero()[0].tolist():
-            one = history.vector(row)
-            accessed = " ".join(map(str, one.accessed))
-            out.writerow(
-                (
-                    names.sites[one.site], one.born, one.died, names.types[one.type], one.size,
-                    f"{one.address:#x}", accessed,
-                )
-            )  # fmt: skip
+        if output.parquet is not None:
+            everything = candidates(wanted, Candidates(kind), idle_for=idle_for)
+            with new_file(output.parquet, replace=output.force) as part:
+                write_result(everything, part)
+            say_aside(f"{output.parquet}: {len(everything.rows):,} rows")
+        show_result(found, output)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gcspy_objects.analysis.findings import Cell, Column, QueryResult
     from gcspy_objects.analysis.store import LifeStore
 
-__all__ = ["Output", "prepare", "show", "show_result"]
+__all__ = ["Output", "draw", "prepare", "show", "show_result"]
 
 _PIPE_COLUMNS = 400
 _PICTURE_PIXELS = 1100, 560
@@ -84,7 +84,7 @@ def show(
         with new_file(output.parquet, replace=output.force) as part:
             store.write(findings, part)
     if output.plot is not None and drawn is not None:
-        _draw(*drawn, output.plot, output)
+        draw(*drawn, output.plot, output)
     show_result(findings, output)
     if output.as_json:
         return
@@ -107,7 +107,7 @@ def show_result(findings: QueryResult, output: Output) -> None:
         say(note)
 
 
-def _draw(kind: str, findings: QueryResult, path: Path, output: Output) -> None:
+def draw(kind: str, findings: QueryResult, path: Path, output: Output) -> None:
     """Draw a chart into a PNG file."""
     from gcspy_drivers.traced.whole import table_of
 

@@ -6,7 +6,9 @@ Terms are separated by spaces and all must match; a value with spaces is quoted.
 and ``thread`` match a part of a name, ignoring case, and with ``=`` in place of the colon the whole
 name; a site is any of its frames. ``size`` and ``address`` take a number or an inclusive range
 ``A..B``, of which one end may be missing; a single address is any inside the object. A term without
-a colon is a part of a type's name.
+a colon is a part of a type's name. Of a trace with records of accesses, ``accesses`` is the number of
+intervals between collections in which an object was accessed, and ``idle`` for how many it has not been:
+``idle:2..`` finds what was idle for two or more.
 
 Knows snapshots and names.
 """
@@ -23,6 +25,7 @@ import numpy as np
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
 
+from gcspy_objects.access.history import AccessesUntil
 from gcspy_objects.heap.views import HeapSnapshot
 from gcspy_objects.trace import Trace
 
@@ -42,7 +45,8 @@ _UNITS: Final = {
     "mib": 1024**2,
     "gib": 1024**3,
 }
-_KEYS: Final = ("type", "site", "thread", "size", "address")
+_KEYS: Final = ("type", "site", "thread", "size", "address", "accesses", "idle")
+_RANGES: Final = ("size", "address", "accesses", "idle")
 _LONGEST: Final = 2000
 
 
@@ -54,11 +58,15 @@ class ObjectSearch:
         names: For ``type``, ``site`` and ``thread`` the texts and whether each is a whole name.
         size: In bytes.
         address: Objects that have a byte there.
+        accesses: In how many intervals between collections an object was accessed.
+        idle: For how many observed intervals it was not accessed.
     """
 
     names: tuple[tuple[str, str, bool], ...] = field(default=())
     size: Range | None = None
     address: Range | None = None
+    accesses: Range | None = None
+    idle: Range | None = None
 
 
 def sought_of(text: str) -> ObjectSearch:
@@ -80,13 +88,19 @@ def sought_of(text: str) -> ObjectSearch:
         key = match[1].lower() if match else "type"
         if match is None:
             names.append(("type", word.lower(), False))
-        elif key in ("size", "address"):
+        elif key in _RANGES:
             ranges[key] = _range(key, match[3])
         elif key in _KEYS:
             names.append((key, match[3].lower(), match[2] == "="))
         else:
             raise CommandError(f"{word!r}: nothing is called {match[1]!r}; say {', '.join(_KEYS)}")
-    return ObjectSearch(names=tuple(names), size=ranges.get("size"), address=ranges.get("address"))
+    return ObjectSearch(
+        names=tuple(names),
+        size=ranges.get("size"),
+        address=ranges.get("address"),
+        accesses=ranges.get("accesses"),
+        idle=ranges.get("idle"),
+    )
 
 
 def _range(key: str, text: str) -> Range:
@@ -116,9 +130,31 @@ def _number(key: str, text: str) -> int:
     return value
 
 
-def rows_of(heap: HeapSnapshot, trace: Trace, sought: ObjectSearch) -> NDArray[np.int64]:
-    """Return (n,) rows of the program's objects that are sought, by address."""
+def rows_of(
+    heap: HeapSnapshot,
+    trace: Trace,
+    sought: ObjectSearch,
+    accesses: AccessesUntil | None = None,
+) -> NDArray[np.int64]:
+    """Return (n,) rows of the program's objects that are sought, by address.
+
+    Args:
+        heap: The objects.
+        trace: Their names.
+        sought: The search.
+        accesses: The accesses to all of these objects; None: not known.
+
+    Raises:
+        CommandError: Accesses are sought, and not known.
+    """
     there = ~heap.filler
+    for key, wanted in (("accesses", sought.accesses), ("idle", sought.idle)):
+        if wanted is None:
+            continue
+        if accesses is None:
+            raise CommandError(f"{key}: the trace has no records of accesses")
+        column = accesses.accesses if key == "accesses" else accesses.idle
+        there &= accesses.known & (column >= wanted[0]) & (column <= wanted[1])
     if sought.size is not None:
         there &= (heap.size >= sought.size[0]) & (heap.size <= sought.size[1])
     if sought.address is not None:

@@ -138,7 +138,11 @@ def undeclared(module: str) -> list[str]:
     compiling = {"gcspy_compiled.machine_code"}
     extras += EXTRAS["fast"] if module in compiling else []
     extras += EXTRAS["objects"] if module.startswith("gcspy_objects.analysis.") else []
-    tables = {"gcspy.fleet.feature_table", "gcspy.fleet.stored_features"}
+    tables = {
+        "gcspy.fleet.feature_table",
+        "gcspy.fleet.stored_features",
+        "gcspy.objects.access_files",
+    }
     extras += EXTRAS["export"] if module in tables else []
     extras += EXTRAS["metrics"] if module == "gcspy.metrics.prometheus_endpoint" else []
     extras += EXTRAS["otlp"] if module == "gcspy.metrics.otlp_push" else []

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
-    "COLLECTIONS", "FLAME", "KINDS_ASKED", "KINDS_OF_ALL", "LIFE", "LIFETIMES_BYTES", "LIFETIMES_GCS", "NEIGHBOURS", "OBJECTS", "SITES", "SURVIVAL_BYTES",
-    "SURVIVAL_GCS", "THREADS", "TYPES",
+    "ACCESSES", "COLLECTIONS", "FLAME", "KINDS_ASKED", "KINDS_OF_ALL", "LIFE", "LIFETIMES_BYTES", "LIFETIMES_GCS", "NEIGHBOURS", "OBJECTS", "SITES",
+    "SURVIVAL_BYTES", "SURVIVAL_GCS", "THREADS", "TYPES",
 ]  # fmt: skip
 
 TYPES: Final = "types"
@@ -34,7 +34,17 @@ LIFETIMES_GCS: Final = "lifetimes.gcs"
 COLLECTIONS: Final = "collections"
 """Objects that survived each collection, were promoted or died in it; the text is a type's name."""
 
-KINDS_OF_ALL: Final = (SURVIVAL_BYTES, SURVIVAL_GCS, LIFETIMES_BYTES, LIFETIMES_GCS, COLLECTIONS)
+ACCESSES: Final = "accesses"
+"""Objects allocated, accessed and collected in each interval between collections; the text is a type's name."""
+
+KINDS_OF_ALL: Final = (
+    SURVIVAL_BYTES,
+    SURVIVAL_GCS,
+    LIFETIMES_BYTES,
+    LIFETIMES_GCS,
+    COLLECTIONS,
+    ACCESSES,
+)
 """Kinds about the whole trace: they do not depend on the event or tile on display."""
 
 KINDS_ASKED: Final = (TYPES, SITES, THREADS, OBJECTS, LIFE, NEIGHBOURS, FLAME, *KINDS_OF_ALL)

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 
 import numpy as np
+from gcspy_objects.access.history import AccessesUntil
 from gcspy_objects.heap import HeapSnapshot
 from gcspy_objects.object_search import rows_of, sought_of
 from gcspy_protocol.errors import CommandError
@@ -158,10 +159,15 @@ class TraceQueryService:
         self, kind: str, now: HeapSnapshot, there: NDArray[np.bool_], text: str, most: int
     ) -> DetailTable | None:
         trace = self._heap.trace
-        rows = rows_of(now, trace, sought_of(text))
+        sought = sought_of(text)
+        accesses = None
+        # The accesses of all objects are read for those who ask for them, and shown from then on.
+        if sought.accesses is not None or sought.idle is not None or self._whole.has_read_accesses:
+            accesses = self._accesses_at(now)
+        rows = rows_of(now, trace, sought, accesses)
         rows = rows[there[rows]]
         if kind == OBJECTS:
-            return object_table(now, trace, rows, most)
+            return object_table(now, trace, rows, most, accesses)
         if kind == FLAME:
             return flame_table(now, trace, rows[~now.filler[rows]], most)
         if kind == TYPES:
@@ -173,6 +179,13 @@ class TraceQueryService:
         if kind == THREADS:
             return by_category(now, rows, now.thread, "Thread", trace.threads.name, most)
         return None
+
+    def _accesses_at(self, now: HeapSnapshot) -> AccessesUntil | None:
+        """Return the accesses to the objects of a snapshot until then; None: the trace has none."""
+        history = self._whole.history
+        if not history.observed.any():
+            return None
+        return history.until(now.collections, now.birth.astype(np.int64))
 
     def _of_one(self, kind: str, now: HeapSnapshot, text: str, most: int) -> DetailTable:
         address = sought_of(f"address:{text.strip()}").address

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+from gcspy_objects.access.history import AccessesUntil
 from gcspy_objects.heap import HeapSnapshot
 from gcspy_objects.stacks.call_tree import call_tree
 from gcspy_objects.stacks.site_sums import SiteSums
@@ -113,8 +114,22 @@ def place_of(heap: HeapSnapshot, address: int) -> str:
     return space_name(found)
 
 
-def object_table(heap: HeapSnapshot, trace: Trace, rows: I64, most: int) -> DetailTable:
-    """Objects one by one, the largest first, of equal ones the lowest address first."""
+def object_table(
+    heap: HeapSnapshot,
+    trace: Trace,
+    rows: I64,
+    most: int,
+    accesses: AccessesUntil | None = None,
+) -> DetailTable:
+    """Objects one by one, the largest first, of equal ones the lowest address first.
+
+    Args:
+        heap: The objects.
+        trace: Their names.
+        rows: (n,) which of them.
+        most: Rows of the table.
+        accesses: The accesses to all objects of the heap; None: not shown.
+    """
     order = rows[np.lexsort((heap.address[rows], -heap.size[rows]))]
     shown, rest = order[:most], order[most:]
     kinds = [one.kind for one in heap.spaces]
@@ -129,6 +144,19 @@ def object_table(heap: HeapSnapshot, trace: Trace, rows: I64, most: int) -> Deta
         DetailColumn(name="Thread", kind=ColumnKind.TEXT, about="Who allocated it."),
         DetailColumn(name="Site", kind=ColumnKind.TEXT, about="Where the program allocated it."),
     )
+    if accesses is not None:
+        columns += (
+            DetailColumn(name="Accesses", about="Intervals in which it was accessed."),
+            DetailColumn(name="Idle", about="Intervals, at last, in which it was not."),
+        )
+
+    def accesses_of(row: int) -> tuple[int | None, ...]:
+        if accesses is None:
+            return ()
+        if not accesses.known[row]:
+            return None, None
+        return int(accesses.accesses[row]), int(accesses.idle[row])
+
     cells = tuple(
         (
             str(trace.types.names[heap.type[row]])[:_LONGEST_NAME],
@@ -139,12 +167,12 @@ def object_table(heap: HeapSnapshot, trace: Trace, rows: I64, most: int) -> Deta
             int(heap.age[row]),
             trace.threads.name(int(heap.thread[row]))[:_LONGEST_NAME],
             trace.sites.name(int(heap.site[row]))[:_LONGEST_NAME],
+            *accesses_of(row),
         )
         for row in shown.tolist()
     )
-    left = (
-        (None, None, int(heap.size[rest].sum()), None, None, None, None, None) if len(rest) else ()
-    )
+    nothing = (None,) * (len(columns) - 3)
+    left = (None, None, int(heap.size[rest].sum()), *nothing) if len(rest) else ()
     return DetailTable(
         columns=columns,
         rows=cells,

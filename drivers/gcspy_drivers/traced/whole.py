@@ -1,4 +1,4 @@
-"""Answers about a whole trace: survival by age, age at death, what each collection did.
+"""Answers about a whole trace: survival by age, age at death, what each collection did, and accesses.
 
 The lives of all objects are gathered when the first such question comes, and kept for the next one; the answers are those of
 `gcspy objects survival`, `lifetimes` and `collections`, with shares as millionths.
@@ -14,6 +14,7 @@ from gcspy_objects.heap import RebuiltHeap
 from gcspy_protocol.errors import CommandError
 
 from gcspy_drivers.traced.kinds import (
+    ACCESSES,
     COLLECTIONS,
     LIFETIMES_BYTES,
     LIFETIMES_GCS,
@@ -23,6 +24,7 @@ from gcspy_drivers.traced.kinds import (
 from gcspy_server.api import ColumnKind, DetailColumn, DetailTable
 
 if TYPE_CHECKING:
+    from gcspy_objects.access.history import AccessHistory
     from gcspy_objects.analysis.findings import Cell, QueryResult
     from gcspy_objects.analysis.store import LifeStore
 
@@ -69,6 +71,7 @@ class Whole:
     def __init__(self, heap: RebuiltHeap) -> None:
         self._heap = heap
         self._store: LifeStore | None = None
+        self._history: AccessHistory | None = None
         self._told: dict[tuple[str, str], QueryResult] = {}
 
     def close(self) -> None:
@@ -96,7 +99,30 @@ class Whole:
                 self._told.pop(next(iter(self._told)))
         return table_of(found, most)
 
+    @property
+    def has_read_accesses(self) -> bool:
+        """Whether the accesses to all objects are there already."""
+        return self._history is not None
+
+    @property
+    def history(self) -> AccessHistory:
+        """The accesses to all objects, read when they are needed first."""
+        if self._history is None:
+            from gcspy_objects.access.recorder import access_history
+
+            self._history = access_history(self._heap)
+        return self._history
+
+    def _accesses(self, text: str) -> QueryResult:
+        from gcspy_objects.access.questions import Wanted, each_collection
+        from gcspy_objects.access.recorder import access_names
+
+        names = access_names(self._heap)
+        return each_collection(Wanted(self.history, names, type=text.strip()))
+
     def _ask(self, kind: str, text: str) -> QueryResult:
+        if kind == ACCESSES:
+            return self._accesses(text)
         try:
             from gcspy_objects.analysis.gather import gather
             from gcspy_objects.analysis.kinds import ObjectFilter, collections

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import click
 
-from gcspy.commands.objects.options import only_options, top_option, trace_argument
-from gcspy.options import json_option
+from gcspy.commands.objects.options import (
+    only_options,
+    output_options,
+    top_option,
+    trace_argument,
+)
 
 __all__ = ["command"]
 
@@ -38,11 +42,10 @@ __all__ = ["command"]
     "--vectors",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.csv",
-    help="Also write each object: site, born, died, type, size, address, intervals in which it was accessed.",
+    help="Also write each object: site, born, died, type, size, address, intervals in which it was accessed. FILE.parquet: as Parquet.",
 )
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @top_option(20)
-@json_option
+@output_options
 def command(
     trace: Path,
     type: str,
@@ -51,18 +54,22 @@ def command(
     order: str,
     each_gc: bool,
     vectors: Path | None,
-    force: bool,
     top: int,
     as_json: bool,
+    parquet: Path | None,
+    plot: Path | None,
+    theme: str | None,
+    force: bool,
 ) -> None:
     """Show accesses to objects between collections.
 
     TRACE needs records of accesses (docs/accesses.md). An interval lies between two collections.
     "Idle" objects were there at the end, and were not accessed in the last interval. Objects that
     are "dead on arrival" died in the first collection after their birth. "Never again" and "once"
-    are objects that outlived a collection, and were accessed in no later interval, or in one.
+    are objects that outlived a collection, and were accessed in no later interval, or in one. The plot shows what was allocated, accessed and collected in each interval.
     """
     from gcspy.objects.access_questions import ask_accessed
+    from gcspy.objects.results import Output
 
     ask_accessed(
         trace,
@@ -72,7 +79,13 @@ def command(
         order=order,
         each_gc=each_gc,
         vectors=vectors,
-        force=force,
         top=top,
-        as_json=as_json,
+        output=Output(
+            as_json=as_json,
+            parquet=parquet,
+            plot=plot,
+            theme=theme or "light",
+            force=force,
+            in_bytes=order in ("bytes", "idle"),
+        ),
     )

@@ -41,6 +41,13 @@ __all__ = ["command"]
 )
 @top_option(20)
 @json_option
+@click.option(
+    "--parquet",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write all rows to FILE as Parquet.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(
     trace: Path,
     type: str,
@@ -50,13 +57,23 @@ def command(
     by: str,
     top: int,
     as_json: bool,
+    parquet: Path | None,
+    force: bool,
 ) -> None:
     """Show objects that a program keeps and does not use.
 
     A collector keeps what is reachable; TRACE says what was accessed as well (docs/accesses.md).
     """
     from gcspy.objects.access_questions import ask_idle
+    from gcspy.objects.results import Output
 
     ask_idle(
-        trace, kind=kind, idle_for=idle_for, by=by, type=type, site=site, top=top, as_json=as_json
+        trace,
+        kind=kind,
+        idle_for=idle_for,
+        by=by,
+        type=type,
+        site=site,
+        top=top,
+        output=Output(as_json=as_json, parquet=parquet, force=force),
     )

@@ -1,12 +1,13 @@
 """Curves over age or over collections, made from tables of a server: their drawing, and the text for a place under the mouse.
 
-Three kinds of question have such tables, of a whole session of an object trace (`gcspy_drivers.traced.whole` answers them):
+Four kinds of question have such tables, of a whole session of an object trace (`gcspy_drivers.traced.whole` answers them):
 
 | kind | columns |
 |---|---|
 | `survival.bytes`, `survival.gcs` | generation; age; millionths held and seen alive, of bytes, then of objects; objects watched |
 | `lifetimes.bytes`, `lifetimes.gcs` | age from; to below; objects, millionths of them, and bytes that died; objects and bytes left |
 | `collections` | number; kind; cause; objects and bytes allocated, survived, promoted, died |
+| `accesses` | interval; objects and bytes allocated, accessed (nothing: not known), collected |
 
 Knows tables and numbers; does not know Qt or a plotting library.
 """
@@ -35,6 +36,7 @@ CHART_KINDS: Final = (
     "lifetimes.bytes",
     "lifetimes.gcs",
     "collections",
+    "accesses",
 )
 """Kinds of question that are drawn."""
 
@@ -154,6 +156,8 @@ def chart_of(kind: str, table: DetailTable, *, in_bytes: bool = True) -> Chart |
             return _survival(table.rows, clock, in_bytes=in_bytes)
         if what == "lifetimes":
             return _lifetimes(table.rows, clock, in_bytes=in_bytes)
+        if what == "accesses":
+            return _accesses(table.rows, in_bytes=in_bytes)
         return _collections(table.rows, in_bytes=in_bytes)
     except (IndexError, ValueError, TypeError, OverflowError) as error:
         raise RemoteProtocolError(f"the table is not one of {kind!r}: {error}") from error
@@ -268,19 +272,45 @@ def _lifetimes(rows: Sequence[tuple[Cell, ...]], clock: str, *, in_bytes: bool) 
     )
 
 
+def _bars(name: str, number: Floats, value: Floats, place: int, *, lines: bool) -> ChartCurve:
+    """One of up to four bars beside each number, or a line."""
+    if lines:
+        return ChartCurve(name, number, value)
+    left = number - 0.4 + 0.2 * place
+    x = np.stack((left, left, left + 0.18, left + 0.18), axis=1).ravel()
+    y = np.stack((0 * value, value, value, 0 * value), axis=1).ravel()
+    return ChartCurve(name, x, y, counts=(number, value), filled=True)
+
+
+def _accesses(rows: Sequence[tuple[Cell, ...]], *, in_bytes: bool) -> Chart | None:
+    made, most = [], [1.0]
+    for place, name in enumerate(("allocated", "accessed", "collected")):
+        known = [row for row in rows if name != "accessed" or row[3] is not None]
+        if not known:
+            continue
+        number, value = _numbers(known, 0), _numbers(known, 1 + 2 * place + int(in_bytes))
+        made.append(_bars(name, number, value, place, lines=len(rows) > _MOST_BARS))
+        most.append(float(value.max()))
+    number = _numbers(rows, 0)
+    return Chart(
+        f"{'Bytes' if in_bytes else 'Objects'} in each interval between collections",
+        ChartAxis("interval", _NUMBER),
+        ChartAxis("", _BYTES if in_bytes else _OBJECTS),
+        tuple(made),
+        (float(number[0]) - 0.5, float(number[-1]) + 0.5),
+        _top(np.array(most)),
+        "Horizontal axis: collections before the interval. Where accesses are not known, there is no bar.",
+    )
+
+
 def _collections(rows: Sequence[tuple[Cell, ...]], *, in_bytes: bool) -> Chart | None:
     number = _numbers(rows, 0)
     values = [_numbers(rows, 3 + 2 * place + int(in_bytes)) for place in range(4)]
     names = ("allocated before", "survived", "promoted", "died")
-    made = []
-    for place, (name, value) in enumerate(zip(names, values, strict=True)):
-        if len(number) > _MOST_BARS:
-            made.append(ChartCurve(name, number, value))
-        else:
-            left = number - 0.4 + 0.2 * place
-            x = np.stack((left, left, left + 0.18, left + 0.18), axis=1).ravel()
-            y = np.stack((0 * value, value, value, 0 * value), axis=1).ravel()
-            made.append(ChartCurve(name, x, y, counts=(number, value), filled=True))
+    made = [
+        _bars(name, number, value, place, lines=len(number) > _MOST_BARS)
+        for place, (name, value) in enumerate(zip(names, values, strict=True))
+    ]
     up = ChartAxis("", _BYTES if in_bytes else _OBJECTS)
     span = float(number[0]) - 0.5, float(number[-1]) + 0.5
     title = f"{'Bytes' if in_bytes else 'Objects'} in each collection"

@@ -32,6 +32,7 @@ _TITLES = {
     "lifetimes.bytes": "Ages at death, in bytes",
     "lifetimes.gcs": "Ages at death, in collections",
     "collections": "Each collection",
+    "accesses": "Allocated, accessed, collected",
 }
 _NONE_HERE = Lines(
     "Object lifetimes are available for object traces only: gcspy replay TRACE.",

@@ -62,7 +62,8 @@ class ObjectsPanel(TablePanel):
         self.text.setPlaceholderText(_EXAMPLE)
         set_tip(
             self.text,
-            "Search terms, all of which must match; a word alone is part of a type's name. Enter searches",
+            "Search terms, all of which must match; a word alone is part of a type's name. "
+            "idle:2.. finds what was not accessed for two collections or more, if the trace says so. Enter searches",
         )
         self.text.setClearButtonEnabled(True)
         self.text.returnPressed.connect(self.sought)

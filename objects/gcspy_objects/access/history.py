@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OBJECT_COLUMNS", "AccessHistory", "AccessNames", "ObjectVector"]
+__all__ = ["OBJECT_COLUMNS", "AccessHistory", "AccessesUntil", "AccessNames", "ObjectVector"]
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -64,6 +64,21 @@ class AccessNames:
 
     types: Sequence[str]
     sites: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class AccessesUntil:
+    """Accesses to some objects until an interval.
+
+    Attributes:
+        accesses: (n,) in how many intervals each was accessed.
+        idle: (n,) for how many observed intervals, at last, each was not accessed.
+        known: (n,) whether anything is known of it.
+    """
+
+    accesses: Longs
+    idle: Longs
+    known: Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +214,34 @@ class AccessHistory:
         """(n,) for how many observed intervals each was not accessed when it died, or when the trace ended."""
         since = np.maximum(self.last_access + 1, self.first_interval)
         return self.observed_between(since, self.last_interval)
+
+    def until(self, interval: int, idents: Longs) -> AccessesUntil:
+        """Return the accesses to objects until an interval, which is included.
+
+        Args:
+            interval: How many collections have ended.
+            idents: (n,) numbers of the objects.
+        """
+        rows = np.searchsorted(self.ident, idents)
+        rows[rows == len(self)] = 0
+        known = (
+            (self.ident[rows] == idents) & bool(self.observed[: interval + 1].any())
+            if len(self)
+            else np.zeros(len(idents), dtype=np.bool_)
+        )
+        if not len(self):
+            return AccessesUntil(np.zeros_like(idents), np.zeros_like(idents), known)
+        # The accesses of an object are in sequence, by interval.
+        scale = self.collections + 2
+        keys = self.accessed_object * scale + self.accessed_in
+        begin = np.searchsorted(keys, rows * scale)
+        end = np.searchsorted(keys, rows * scale + interval, side="right")
+        count = (end - begin).astype(np.int64)
+        last = np.full(len(rows), -1, np.int64)
+        last[count > 0] = self.accessed_in[end[count > 0] - 1]
+        since = np.maximum(last + 1, self.first_interval[rows])
+        idle = self.observed_between(since, np.full(len(rows), interval, np.int64))
+        return AccessesUntil(count, idle, known)
 
     @property
     def alive(self) -> Mask:

@@ -103,6 +103,26 @@ def test_vectors_are_those_of_the_objects(world: tuple[list[Made], int, set[int]
         assert history.accesses[row] == len(one.accessed)
 
 
+@given(worlds())
+def test_accesses_until_an_interval_are_those_of_loops(
+    world: tuple[list[Made], int, set[int]],
+) -> None:
+    objects, collections, observed = world
+    history = history_of(*world)
+    idents = np.array([*(7 * row + 3 for row in range(len(objects))), 5], np.int64)
+    for interval in range(collections + 1):
+        found = history.until(interval, idents)
+        assert not found.known[-1]
+        for row, one in enumerate(objects):
+            if max(one.born, 0) > interval:
+                continue
+            accessed = {when for when in one.accessed if when <= interval}
+            since = max([*accessed, max(one.born, 0) - 1]) + 1
+            idle = sum(when in observed for when in range(since, interval + 1))
+            assert found.known[row] == any(when in observed for when in range(interval + 1))
+            assert (found.accesses[row], found.idle[row]) == (len(accessed), idle)
+
+
 def is_candidate(kind: Candidates, one: Made, last: int, observed: set[int], number: int) -> bool:
     """Say whether an object is a candidate, from the words of the documentation."""
     end = one.died - 1 if one.died else last
