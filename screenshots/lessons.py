@@ -39,6 +39,10 @@ MOMENTS = {
     "tricolour": 2,
     "markcompact": 3,
     "immix": 4,
+    "stacks": 3,
+    "regions": 3,
+    "relocation": 2,
+    "ambiguous": 2,
 }
 
 wait_until = partial(event_loop.wait_until, secs=PATIENCE_SECS)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gcspy_drivers.simulator.loops import Bytes, Words
 
-__all__ = ["CLEAN", "DIRTY", "CardTable", "FreeLists", "Regions", "RememberedSet"]
+__all__ = ["CLEAN", "DIRTY", "AmbiguousWords", "CardTable", "FreeLists", "Regions", "RememberedSet"]
 
 CLEAN, DIRTY = 0, 1
 
@@ -107,3 +110,18 @@ class Regions:
     chosen: Words | None = None
     ages: Words | None = None
     used: Words | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AmbiguousWords:
+    """Words that a conservative collector takes for references if they look like some.
+
+    Attributes:
+        words: Their values.
+        objects: Whether each is the address of an object now.
+        stale: How many of them, the first ones, are words of old stack frames; the others are numbers.
+    """
+
+    words: Words
+    objects: NDArray[np.bool_]
+    stale: int

@@ -25,7 +25,13 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 
-from gcspy_drivers.simulator.facts import CardTable, FreeLists, Regions, RememberedSet
+from gcspy_drivers.simulator.facts import (
+    AmbiguousWords,
+    CardTable,
+    FreeLists,
+    Regions,
+    RememberedSet,
+)
 from gcspy_drivers.simulator.heap import FREE, HEADER_WORDS, WORD_BYTES, Heap, Objects, status_of
 from gcspy_drivers.simulator.user_code.guard import StepGuard
 
@@ -407,6 +413,14 @@ class Plan(ABC):
     def remembered_sets(self) -> Sequence[RememberedSet]:
         """Return its remembered sets."""
         return ()
+
+    def ambiguous(self) -> AmbiguousWords | None:
+        """Return the words that it takes for references if they look like some, if it is conservative."""
+        return None
+
+    def current(self, cell: int) -> int:
+        """Return where the object is that a field refers to: elsewhere while a collector moves objects beside the program."""
+        return cell
 
     def regions(self) -> Regions | None:
         """Return the regions, blocks or cars that its spaces are made of, if any."""

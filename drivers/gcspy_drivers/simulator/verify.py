@@ -141,7 +141,10 @@ def _check_graph(
             continue
         first = cell + HEADER_WORDS
         for field, target in enumerate(shadow.objects[number].fields):
-            left.append((words[first + field], target, f"field {field} of object {number}"))
+            refers = words[first + field]
+            left.append(
+                (plan.current(refers) if refers else 0, target, f"field {field} of object {number}")
+            )
 
 
 def _object_wrong(words: list[int], cell: int, number: int, shadow: Shadow) -> str:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gcspy_drivers.simulator.heap import WHITE, Heap
+from gcspy_drivers.simulator.mutator import Mutator
+from gcspy_drivers.simulator.plans import make_plan
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.model import ControlState
 from gcspy_replay.file import Recording
@@ -366,7 +369,95 @@ def idle_4(led: Led) -> None:
     assert led.values(4, "Semi-spaces", "Idle").max() == 6
 
 
+def stacks_1(led: Led) -> None:
+    """With Dijkstra's barrier the roots of both threads are read again after marking."""
+    read_again = led.total(1, "Heap", "Marked") - led.total(1, "Heap", "Grey")
+    assert read_again > 0
+    assert led.lesson.simulation["threads"] == 2
+
+
+def floating(led: Led, step: int) -> int:
+    return led.total(step, "Heap", "Used space") - led.total(step, "Heap", "Live")
+
+
+def stacks_2(led: Led) -> None:
+    """What died meanwhile floats; `test_planted_beside` hides an object behind a black one with this barrier and stacks read in turns."""
+    assert floating(led, 2) > 15_000
+
+
+def stacks_3(led: Led) -> None:
+    """A store shades both, and what died floats."""
+    assert floating(led, 3) > 15_000
+    mutator = Mutator(make_plan("incremental", Heap(8192, roots=4), threads=2, barrier="hybrid"))
+    for slot in range(3):
+        mutator.new(slot, 1)
+    mutator.store(0, 0, 1)
+    mutator.plan.begin()
+    mutator.plan.step(2)
+    mutator.plan.step(1)
+    mutator.plan.step(1)
+    mutator.store(0, 0, 2)
+    colours = mutator.plan.objects().colours.tolist()
+    assert colours.count(WHITE) == 0
+
+
+def regions_1(led: Led) -> None:
+    """No region but eden was read: what is remembered of others is all that a young collection starts from, besides roots."""
+    assert led.total(1, "Regions", "Live") > 0
+    assert "remembered references" in cause(led, 2)
+
+
+def regions_2(led: Led) -> None:
+    """It copied objects, and freed nothing; some of them were dead."""
+    assert "1,022 copied objects" in cause(led, 2)
+    assert ", 0 freed words" in cause(led, 2)
+    assert led.total(2, "Regions", "Live") < 0.6 * led.total(2, "Regions", "Used space")
+
+
+def regions_3(led: Led) -> None:
+    """The marking freed regions and forgot fields of dead objects."""
+    assert "11 freed regions" in cause(led, 4)
+    assert led.total(4, "Region table", "Remembered") < led.total(3, "Region table", "Remembered")
+
+
+def relocation_1(led: Led) -> None:
+    """Fields were healed when they were loaded."""
+    assert "28 fields healed" in cause(led, 4)
+
+
+def relocation_2(led: Led) -> None:
+    """The program moved some of the objects."""
+    assert "255 moved objects" in cause(led, 4)
+    assert "23 moved by the program" in cause(led, 4)
+
+
+def relocation_3(led: Led) -> None:
+    """The regions were kept until the references were put right."""
+    assert led.total(3, "Regions", "Old copies") == led.total(2, "Regions", "Old copies") > 0
+    assert led.total(4, "Regions", "Old copies") == 0
+
+
+def ambiguous_1(led: Led) -> None:
+    """Dead objects are kept, and nothing was moved."""
+    kept = led.values(2, "Objects", "Reachable")
+    assert int((kept == 0).sum()) == 7
+
+
+def ambiguous_2(led: Led) -> None:
+    """All but one of the dead objects that are kept are referred to by another dead one."""
+    reachable = led.values(2, "Objects", "Reachable")
+    sources, targets = led.values(2, "References", "From"), led.values(2, "References", "To")
+    dead = set(np.flatnonzero(reachable == 0).tolist())
+    held = {
+        target
+        for source, target in zip(sources.tolist(), targets.tolist(), strict=True)
+        if source in dead
+    }
+    assert len(dead - held) == 1
+
+
 PROOFS = (
+    stacks_1, stacks_2, stacks_3, regions_1, regions_2, regions_3, relocation_1, relocation_2, relocation_3, ambiguous_1, ambiguous_2,
     tiles_2, tiles_5, marksweep_2, marksweep_4, freelists_2, diagonals_2, diagonals_3, copying_2, generations_2, generations_4, barrier_2, train_1,
     fragmentation_2, counting_1, counting_2, tricolour_1, tricolour_2, markcompact_1, markcompact_3, immix_1, idle_2, idle_4,
 )  # fmt: skip

@@ -168,7 +168,10 @@ def test_every_knob_can_be_turned_while_a_program_runs_and_refuses_what_it_canno
     assert wrong_of(mutator) == []
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+# An ambiguous word may hold what lies behind the new end for ever.
+@pytest.mark.parametrize(
+    "variant", [one for one in VARIANTS if one.plan != "conservative"], ids=str
+)
 def test_a_heap_that_is_made_smaller_holds_less_and_grows_again(variant: Variant) -> None:
     mutator, watch = make(variant)
     plan = mutator.plan

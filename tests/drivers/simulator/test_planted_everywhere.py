@@ -227,6 +227,7 @@ def test_each_defect_is_planted_where_it_can_be() -> None:
     }
     assert {one.plan for one in WITH_LISTS} == {
         "marksweep",
+        "conservative",
         "incremental",
         "refcount",
         "generational",

@@ -37,10 +37,13 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"barrier": "insertion", "pace": 10},
         {"barrier": "retreating", "pace": 10},
         {"barrier": "snapshot", "pace": 10},
+        {"barrier": "hybrid", "pace": 10},
     ],
     "generational": [{}, {"barrier": "set", "tenuring": 0}, {"young": "bump", "card_bytes": 64}],
     "generational-compact": [{"card_bytes": 64}, {"young": "bump", "barrier": "set"}],
     "train": [{}, {"young_bytes": 0, "train_cars": 2, "popular": 3}],
+    "conservative": [{"stale": 8, "numbers": 8}],
+    "relocation": [{"pace": 20}],
     "regions": [{}, {"tenuring": 0, "pause_regions": 3, "marking_percent": 20}],
 }
 

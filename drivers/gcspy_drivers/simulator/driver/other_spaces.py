@@ -10,8 +10,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from gcspy_drivers.kit.streams import add_amount, add_enumeration, add_percent, hide_all
+from gcspy_drivers.simulator.driver.event_view import reach
 from gcspy_drivers.simulator.facts import Regions, RememberedSet
 from gcspy_drivers.simulator.heap import WORD_BYTES
+from gcspy_drivers.simulator.loops import Bytes, Words
 from gcspy_drivers.simulator.plan import Plan
 from gcspy_server.api import (
     Control,
@@ -28,6 +30,7 @@ from gcspy_server.api import (
 )
 
 __all__ = [
+    "AmbiguousWordSpace",
     "CardSpace",
     "FreeListsSpace",
     "OtherSpace",
@@ -190,6 +193,57 @@ class CardSpace(OtherSpace):
         self._state.set_summary(*counts.tolist())
         self.space.info = ", ".join(
             f"{count:,} {name}" for name, count in zip(cards.states, counts.tolist(), strict=False)
+        )
+
+
+class AmbiguousWordSpace(OtherSpace):
+    """The ambiguous words of a conservative collector, a tile each: what they seem to refer to."""
+
+    def __init__(self, server: Server, plan: Plan) -> None:
+        super().__init__(plan)
+        self.space = server.add_space(
+            "Ambiguous words",
+            names=self._names(),
+            driver="simulator",
+            tile_title="Word ",
+            description="One tile a word that the collector takes for a reference if it is the address of an object.",
+        )
+        self._target = add_enumeration(
+            self.space,
+            "Refers to",
+            ("no object", "an object that is in use", "an object that nothing else reaches"),
+            order=1,
+            paint_style=PaintStyle.ZERO,
+        )
+
+    def _names(self) -> StringNames:
+        there = self._plan.ambiguous()
+        assert there is not None
+        numbers = len(there.words) - there.stale
+        return StringNames(
+            [
+                *(f"{place} of old frames" for place in range(there.stale)),
+                *(f"{place}, a number" for place in range(numbers)),
+            ]
+        )
+
+    def gather(self, request: GatherRequest) -> None:
+        """Say what each word seems to refer to."""
+        there = self._plan.ambiguous()
+        if there is None or not request.wants(self.space):
+            return
+        self.space.reset()
+        heap = self._plan.heap
+        reached: Bytes = np.zeros(len(heap.words), dtype=np.uint8)
+        stack: Words = np.empty(len(heap.words), dtype=np.int64)
+        reach(heap.words, heap.roots, stack, reached)
+        live = reached[there.words] != 0
+        states = np.where(there.objects, np.where(live, 1, 2), 0)
+        self._target.data[:] = states
+        counts = np.bincount(states, minlength=3).tolist()
+        self._target.set_summary(*counts)
+        self.space.info = (
+            f"{counts[2]} of {len(states)} words keep an object that the program cannot reach"
         )
 
 
@@ -390,6 +444,8 @@ def other_spaces(server: Server, plan: Plan) -> list[OtherSpace]:
         found.append(FreeListsSpace(server, plan))
     if plan.cards() is not None:
         found.append(CardSpace(server, plan))
+    if plan.ambiguous() is not None:
+        found.append(AmbiguousWordSpace(server, plan))
     sets = plan.remembered_sets()
     if sets and regions is None:
         found.append(RememberedSetSpace(server, plan))

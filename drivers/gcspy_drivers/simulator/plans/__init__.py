@@ -8,6 +8,7 @@ from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.plan import Plan
+from gcspy_drivers.simulator.plans.conservative import Conservative
 from gcspy_drivers.simulator.plans.generational import Generational, GenerationalCompact
 from gcspy_drivers.simulator.plans.immix import Immix
 from gcspy_drivers.simulator.plans.incremental import Incremental
@@ -16,6 +17,7 @@ from gcspy_drivers.simulator.plans.marksweep import MarkSweep
 from gcspy_drivers.simulator.plans.nogc import NoGC
 from gcspy_drivers.simulator.plans.refcount import RefCount
 from gcspy_drivers.simulator.plans.regions import GarbageFirst
+from gcspy_drivers.simulator.plans.relocation import Relocating
 from gcspy_drivers.simulator.plans.semispace import SemiSpace
 from gcspy_drivers.simulator.plans.train import Train
 from gcspy_drivers.simulator.user_code.collector import collector_from_file
@@ -26,6 +28,7 @@ __all__ = ["PLANS", "make_plan"]
 _PLANS: Final[tuple[type[Plan], ...]] = (
     NoGC,
     MarkSweep,
+    Conservative,
     Incremental,
     RefCount,
     Immix,
@@ -35,6 +38,7 @@ _PLANS: Final[tuple[type[Plan], ...]] = (
     GenerationalCompact,
     Train,
     GarbageFirst,
+    Relocating,
 )
 PLANS: Final[dict[str, type[Plan]]] = {plan.name: plan for plan in _PLANS}
 

@@ -1,7 +1,7 @@
 """Incremental mark-sweep: a part of a collection at each allocation, with the program running in between, and a barrier that keeps marking correct.
 
 A program that runs during marking can hide an object: it stores a reference to a white object into a black one, and drops all references that
-marking would have followed. One of three write barriers prevents that, all of them cheap and each conservative in another way:
+marking would have followed. One of four write barriers prevents that, all of them cheap and each conservative in another way:
 
 * ``insertion``: the target of each store is shaded, so no black object ever refers to a white one. E. W. Dijkstra and others, On-the-fly garbage
   collection: an exercise in cooperation, CACM 21(11), 1978.
@@ -10,11 +10,15 @@ marking would have followed. One of three write barriers prevents that, all of t
   18(9), 1975.
 * ``snapshot``: an overwritten target is shaded, so all objects are kept that could be reached when marking began. T. Yuasa, Real-time
   garbage collection on general-purpose machines, Journal of Systems and Software 11, 1990.
+* ``hybrid``: both the overwritten target and the new one are shaded. So each stack is scanned once, whole, while the others run, and none is
+  scanned again. A. Clements and R. Hudson, Eliminating stack re-scanning, Go proposal 17503, 2016; as in Go's runtime since 1.8, which shades the
+  new target whether or not the stack was scanned. A value that is handed to a stack which was scanned is shaded until all stacks are; in Go only a
+  direct send on a channel writes into another's stack, and it has the barrier, too.
 
 Roots have no barrier with the first two: the phase ``remark`` reads them again, and is over only
 when one step has processed the roots and all grey objects. With the snapshot, changed roots have a
 barrier, since they are not read in one step, as Yuasa's are. Objects made during marking are black.
-All three may keep garbage until the next collection (*floating garbage*).
+All four may keep garbage until the next collection (*floating garbage*).
 
 The sweep also proceeds while the program runs; swept cells can be allocated at once.
 """
@@ -43,7 +47,7 @@ from gcspy_drivers.simulator.policies.marking import shade_roots
 
 __all__ = ["BARRIERS", "Incremental"]
 
-BARRIERS: Final = ("insertion", "retreating", "snapshot")
+BARRIERS: Final = ("insertion", "retreating", "snapshot", "hybrid")
 _BLACK_BIT: Final = BLACK << COLOUR_SHIFT
 
 
@@ -65,7 +69,7 @@ class Incremental(MarkSweep):
     """Mark-sweep in small steps.
 
     Args:
-        barrier: ``insertion``, ``retreating`` or ``snapshot``.
+        barrier: ``insertion``, ``retreating``, ``snapshot`` or ``hybrid``.
         start_percent: A collection begins when this percentage of the heap is in use.
         pace: Units of work that each allocated word pays for, in hundredths: 100 is an object marked, or a cell swept, a word.
         lists: As in `MarkSweep`, and so are the others.
@@ -99,6 +103,7 @@ class Incremental(MarkSweep):
         self.barrier = barrier
         self._start_percent, self._pace = start_percent, pace
         self._debt = 0
+        self._stacks_scanned = 0
         self.barrier_hits = 0
 
     @property
@@ -129,6 +134,9 @@ class Incremental(MarkSweep):
                 self._shade(target)
             elif self.barrier == "snapshot":
                 self._shade(int(words[holder + HEADER_WORDS + number]))
+            elif self.barrier == "hybrid":
+                self._shade(int(words[holder + HEADER_WORDS + number]))
+                self._shade(target)
             elif target and colour_of(words, holder) == BLACK and colour_of(words, target) == WHITE:
                 self._marking.retreat(holder)
                 self.barrier_hits += 1
@@ -138,11 +146,15 @@ class Incremental(MarkSweep):
         """Store; what is overwritten belongs to the snapshot, if there is one."""
         if self.barrier == "snapshot" and self.marks:
             self._shade(int(self.heap.roots[slot]))
+        elif self.barrier == "hybrid" and self.marks:
+            scanned, threads = self._stacks_scanned, self.threads
+            if scanned < threads and slot * threads // len(self.heap.roots) < scanned:
+                self._shade(target)
         self.heap.roots[slot] = target
 
     def check(self) -> list[str]:
         """Check that during marking no black object refers to a white one, with the first two barriers."""
-        if not self.marks or self.barrier == "snapshot":
+        if not self.marks or self.barrier in ("snapshot", "hybrid"):
             return []
         count = count_black_to_white(self.heap.words, self.objects().cells)
         return (
@@ -187,13 +199,25 @@ class Incremental(MarkSweep):
 
     def _begin(self, kind: str) -> Sequence[Phase]:
         roots, mark, sweep = super()._begin(kind)
-        self._debt = 0
+        self._debt = self._stacks_scanned = 0
+        if self.barrier == "hybrid":
+            roots = Phase("roots", self._scan_stacks, "stacks")
         return roots, mark, Phase("remark", self._remark), sweep
+
+    def _scan_stacks(self, limit: int) -> int:
+        """Scan whole stacks: the roots of a thread, while the other threads could run."""
+        marking, heap, threads = self._marking, self.heap, self.threads
+        first, behind = self._stacks_scanned, min(self._stacks_scanned + limit, threads)
+        # The slots whose stack, ``slot * threads // slots``, is one of these.
+        starts = [-(-stack * len(heap.roots) // threads) for stack in (first, behind)]
+        shade_roots(heap.words, heap.roots, marking.stack, marking.top, *starts)
+        self._stacks_scanned = behind
+        return behind - first
 
     def _remark(self, limit: int) -> int:
         """Read the roots and the grey objects again; over when one step processed both."""
         marking, heap = self._marking, self.heap
-        if self.barrier != "snapshot":
+        if self.barrier not in ("snapshot", "hybrid"):
             shade_roots(heap.words, heap.roots, marking.stack, marking.top, 0, len(heap.roots))
         return marking.trace(limit)
 
