@@ -282,6 +282,50 @@ static inline int64_t gct_predict(const struct gct_model *m, int64_t count, cons
     return old;
 }
 
+/*
+ * The same for a caller that knows how many ALLOCATEs ago each object was allocated that a FREE frees: `age`, a value for each event, 0 for
+ * objects from before these events. No table of addresses is needed.
+ */
+static inline int64_t gct_predict_known(const struct gct_model *m, int64_t count, const uint8_t *kind, const int64_t *address,
+                                        const int64_t *size, const int64_t *age, int64_t shift, int64_t least, int64_t overhead,
+                                        int64_t *values, int64_t *ages, int64_t *freed)
+{
+    int64_t top = 0, allocated = 0, pushed = 0, ended = 0, old = 0;
+    for (int c = 0; c < GCT_CLASSES; c++)
+        m->heads[c] = -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (kind[i] == GCT_ALLOCATE) {
+            int64_t here = address[i] >> shift, c = gct_class(size[i], shift, least, overhead), predicted = top;
+            int hit = 0;
+            if (c >= 0 && c < GCT_CLASSES && m->heads[c] >= 0) {
+                int32_t entry = m->heads[c];
+                m->heads[c] = m->next[entry];
+                predicted = m->where[entry];
+                hit = 1;
+            }
+            int64_t off = (int64_t)((uint64_t)here - (uint64_t)predicted);
+            values[allocated] = (int64_t)gct_zigzag(off);
+            if (!hit || off)
+                top = (int64_t)((uint64_t)here + (uint64_t)c);
+            m->class_of[allocated++] = c >= 0 && c < GCT_CLASSES ? (int32_t)c : GCT_CLASSES;
+        } else if (kind[i] == GCT_FREE) {
+            ages[ended++] = age[i];
+            if (age[i] > 0 && age[i] <= allocated) {
+                int32_t c = m->class_of[allocated - age[i]];
+                if (c < GCT_CLASSES) {
+                    m->where[pushed] = address[i] >> shift;
+                    m->next[pushed] = m->heads[c];
+                    m->heads[c] = (int32_t)pushed++;
+                }
+            } else {
+                ages[ended - 1] = 0;
+                freed[old++] = address[i];
+            }
+        }
+    }
+    return old;
+}
+
 /* ---- events ---- */
 
 /*
@@ -298,6 +342,7 @@ struct gct_events {
     const int32_t *site;
     const int32_t *length;
     const int32_t *thread; /* of events of several threads; else NULL */
+    const int64_t *age;    /* of FREEs, for gct_predict_known; NULL: not known */
 };
 
 /* How to encode them. */
@@ -363,8 +408,9 @@ struct gct_payload {
 /*
  * Append a column, in the encoding that is chosen here (the codec in Python chooses the same): constant; differences if their varints are shorter;
  * planes if it will be compressed or they are not longer than varints. `model`: the values are the model's; 4 bytes of parameters come first.
+ * `values` are overwritten.
  */
-static inline void gct_put_column(struct gct_payload *payload, int column, const int64_t *values, int64_t count, int shift,
+static inline void gct_put_column(struct gct_payload *payload, int column, int64_t *values, int64_t count, int shift,
                                   int compressed, int model, int least, int overhead)
 {
     if (count == 0)
@@ -398,19 +444,22 @@ static inline void gct_put_column(struct gct_payload *payload, int column, const
         width = every ? (64 - __builtin_clzll(every) + 7) / 8 : 1;
         layout = compressed || width * count <= (differences ? bytes_of_differences : bytes) ? GCT_PLANES : GCT_VARINTS;
         before = 0;
-        for (int64_t i = 0; i < count; i++) {
-            uint64_t v = (uint64_t)values[i] >> shift, d = differences ? gct_zigzag((int64_t)(v - before)) : v;
+        for (int64_t i = 0; i < count && differences; i++) {
+            uint64_t v = (uint64_t)values[i] >> shift;
+            values[i] = (int64_t)gct_zigzag((int64_t)(v - before));
             before = v;
-            if (layout == GCT_VARINTS)
-                at = gct_varint(at, d);
-            else
-                for (int w = 0; w < width; w++)
-                    at[w * count + i] = (uint8_t)(d >> 8 * w);
         }
-        if (layout == GCT_PLANES)
-            at += width * count;
-        else
+        int more = differences ? 0 : shift;
+        if (layout == GCT_PLANES) {
+            /* A plane at a time: a loop that a compiler makes vectors of. */
+            for (int w = 0; w < width; w++, at += count)
+                for (int64_t i = 0; i < count; i++)
+                    at[i] = (uint8_t)((uint64_t)values[i] >> (8 * w + more));
+        } else {
+            for (int64_t i = 0; i < count; i++)
+                at = gct_varint(at, (uint64_t)values[i] >> more);
             width = 0;
+        }
     }
     uint8_t *entry = payload->entries + GCT_ENTRY_BYTES * payload->columns++;
     entry[0] = (uint8_t)column;
@@ -427,8 +476,8 @@ static inline void gct_put_column(struct gct_payload *payload, int column, const
         n = 0;                                                                                                               \
         for (int64_t i = 0; i < events->count; i++) {                                                                        \
             uint8_t kind = events->kind[i];                                                                                  \
-            if (condition)                                                                                                   \
-                room->values[n++] = (value);                                                                                 \
+            room->values[n] = (value); /* no branch: half of them would be guessed wrong */                                  \
+            n += (condition) != 0;                                                                                           \
         }                                                                                                                    \
     } while (0)
 
@@ -466,8 +515,11 @@ static inline size_t gct_encode(const struct gct_events *events, const struct gc
         gct_put_column(&payload, GCT_COLUMN_STAMP, room->values, n, 0, c, 0, 0, 0);
     }
     if (manner->predict && allocations) {
-        int64_t old = gct_predict(&room->model, events->count, events->kind, events->address, events->size, manner->shift, manner->least,
-                                  manner->overhead, room->values, room->others, room->more);
+        int64_t old = events->age == NULL
+            ? gct_predict(&room->model, events->count, events->kind, events->address, events->size, manner->shift, manner->least,
+                          manner->overhead, room->values, room->others, room->more)
+            : gct_predict_known(&room->model, events->count, events->kind, events->address, events->size, events->age, manner->shift,
+                                manner->least, manner->overhead, room->values, room->others, room->more);
         gct_put_column(&payload, GCT_COLUMN_ALLOCATED, room->values, allocations, 0, c, 1, manner->least, manner->overhead);
         payload.entries[GCT_ENTRY_BYTES * (payload.columns - 1) + 3] = (uint8_t)manner->shift; /* the model has shifted already */
         gct_put_column(&payload, GCT_COLUMN_FREED, room->more, old, manner->shift, c, 0, 0, 0);

@@ -36,6 +36,7 @@ struct entry {
     uint64_t address; /* 0: none */
     uint64_t size;
     int64_t birth;    /* number of its event; -1: a block whose object is dead, on a free list */
+    int64_t ordinal;  /* how many were allocated before it */
     uint32_t site, type;
 };
 
@@ -63,6 +64,7 @@ struct drain {
     uint64_t started_ticks;
     double nanos_of_tick;
     int has_objects;
+    int64_t block_ordinal; /* how many were allocated before the first row */
 };
 
 /* ---- the table of live blocks */
@@ -261,7 +263,9 @@ static void emit(struct drain *drain, struct columns *out, const struct queue *q
 static void die(struct drain *drain, struct columns *out, const struct queue *queue, struct entry *entry) {
     if (entry->birth < 0) drain->counters[CACHED_OBJECTS]--, drain->counters[CACHED_BYTES] -= (int64_t)entry->size;
     else {
-        emit(drain, out, queue, GCT_FREE, 0, entry->address, 0, 0, 0);
+        /* The size of a FREE is its age, for gct_predict_known. */
+        uint64_t age = entry->ordinal >= drain->block_ordinal ? (uint64_t)(drain->counters[ALLOCATIONS] - entry->ordinal) : 0;
+        emit(drain, out, queue, GCT_FREE, 0, entry->address, age, 0, 0);
         drain->counters[FREES]++, drain->counters[LIVE_BLOCKS]--, drain->counters[LIVE_BYTES] -= (int64_t)entry->size;
     }
 }
@@ -272,7 +276,7 @@ static void begin_life(struct drain *drain, struct columns *out, const struct qu
         drain->counters[LOST_EVENTS]++;
         return;
     }
-    *entry = (struct entry){address, size, drain->counters[EVENTS], site, type};
+    *entry = (struct entry){address, size, drain->counters[EVENTS], drain->counters[ALLOCATIONS], site, type};
     emit(drain, out, queue, GCT_ALLOCATE, detail, address, size, site, type);
     drain->counters[ALLOCATIONS]++, drain->counters[LIVE_BLOCKS]++, drain->counters[LIVE_BYTES] += (int64_t)size;
 }
@@ -485,6 +489,7 @@ GCSPY_LOOP int64_t drain_merge(
     struct drain *drain = (struct drain *)(intptr_t)handle;
     struct columns out = {kind.at, detail.at, address.at, size.at, site.at, type.at, thread.at, length.at, state.at[0], kind.length, meta.at, 0, (size_t)meta.length};
     int64_t again = 0;
+    if (out.count == 0) drain->block_ordinal = drain->counters[ALLOCATIONS];
     uint64_t horizon = last ? ~0ull : drain->horizon;
     enum ran ran = GO_ON;
     while (ran == GO_ON) {
@@ -525,7 +530,7 @@ GCSPY_LOOP int64_t drain_payload(int64_t rows) { return (int64_t)gct_payload_byt
 GCSPY_LOOP int64_t drain_encode(
     struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct i32s length, int64_t rows, struct u8s work,
     struct u8s payload, struct i64s facts, int64_t least, int64_t overhead) {
-    struct gct_events events = {.count = rows, .kind = kind.at, .detail = detail.at, .address = address.at, .size = size.at, .type = type.at, .site = site.at};
+    struct gct_events events = {.count = rows, .kind = kind.at, .detail = detail.at, .address = address.at, .size = size.at, .type = type.at, .site = site.at, .age = size.at};
     uint64_t low = 0;
     int several = 0, details = 0, sites = 0;
     for (int64_t row = 0; row < rows; row++) {
