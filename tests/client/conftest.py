@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from gcspy_protocol.address import parse_address
-from PySide6.QtCore import QProcess, QTimer
+from PySide6.QtCore import QEvent, QProcess, QTimer
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
@@ -108,11 +108,12 @@ def program() -> Iterator[Program]:
 
 @pytest.fixture
 def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
-    """Windows of 1280 by 720, shown; each is closed at the end and must leave no timer running."""
+    """Windows of 1280 by 720, shown; each is closed at the end and must leave no timer running and no widget."""
     # Where a test before has left it, a window may come up, or lay itself out anew, under the pointer: the space that
     # it then is over becomes the active one.
     QCursor.setPos(*_AWAY)
     windows: list[MainWindow] = []
+    others = QApplication.topLevelWidgets()
 
     def make(
         address: str | None = None,
@@ -138,7 +139,12 @@ def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
         assert not left, f"the closed window left timers running: {left}"
         assert window.link.status.phase is LinkPhase.IDLE or not window.link.status.address
         window.deleteLater()
-    qtbot.wait(1)  # lets Qt delete them now, and not in another test
+    windows.clear()
+    qtbot.wait(1)
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # not in another test
+    qtbot.wait(1)  # a view that the closed window has just let go
+    kept = [widget for widget in QApplication.topLevelWidgets() if widget not in others]
+    assert not kept, f"a closed window's widgets are still there: {kept}"
 
 
 @pytest.fixture

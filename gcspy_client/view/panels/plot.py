@@ -77,6 +77,32 @@ class _AmountAxis(pg.AxisItem):
         return [amount_text(self.stream, value) for value in values]
 
 
+def _only_drawn(
+    plot: pg.PlotWidget, axes: tuple[pg.AxisItem, pg.AxisItem], *, right: int
+) -> pg.PlotItem:
+    """Leave a plot nothing that reacts to the mouse or the keyboard, and its axes little room.
+
+    Args:
+        plot: The plot.
+        axes: Its axes.
+        right: Margin on its right, in pixels.
+    """
+    plot.setFrameShape(QFrame.Shape.NoFrame)
+    plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    item = plot.getPlotItem()
+    # It makes a menu even where it must have none, without a parent: such a menu would outlive the window.
+    item.ctrlMenu.setParent(plot, item.ctrlMenu.windowFlags())
+    item.hideButtons()
+    item.setMouseEnabled(False, False)
+    item.setContentsMargins(0, 7, right, 0)
+    item.disableAutoRange()
+    for axis in axes:
+        axis.setStyle(
+            tickFont=small_font(plot.font()), tickLength=0, tickTextOffset=5, maxTickLevel=0
+        )
+    return item
+
+
 class Plot(pg.PlotWidget):
     """One line over time, with an axis of time and one of amounts, and a cross-hair at the point under the mouse.
 
@@ -99,17 +125,7 @@ class Plot(pg.PlotWidget):
         self._seconds = np.empty(0)
         self._values = np.empty(0)
         self._at = -1
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        item = self.getPlotItem()
-        item.hideButtons()
-        item.setMouseEnabled(False, False)
-        item.setContentsMargins(0, 7, 10, 0)
-        item.disableAutoRange()
-        for axis in self._axes:
-            axis.setStyle(
-                tickFont=small_font(self.font()), tickLength=0, tickTextOffset=5, maxTickLevel=0
-            )
+        item = _only_drawn(self, self._axes, right=10)
         times.setStyle(hideOverlappingLabels=12)
         amounts.setGrid(90)
         self._area = pg.PlotCurveItem(connect="finite", fillLevel="enclosed")
@@ -278,17 +294,8 @@ class ChartPlot(pg.PlotWidget):
         )
         self._colours = colours
         self._chart: Chart | None = None
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        item = self.getPlotItem()
-        item.hideButtons()
-        item.setMouseEnabled(False, False)
-        item.setContentsMargins(0, 7, 18, 0)
-        item.disableAutoRange()
+        item = _only_drawn(self, self._axes, right=18)
         for axis in self._axes:
-            axis.setStyle(
-                tickFont=small_font(self.font()), tickLength=0, tickTextOffset=5, maxTickLevel=0
-            )
             axis.setGrid(70)
         self._bands = tuple(
             pg.PlotCurveItem(connect="finite", fillLevel="enclosed") for _ in range(_MOST_CURVES)

@@ -162,7 +162,7 @@ class SettingsPanel(QFrame):
         self.nothing.setWordWrap(True)
         self.nothing.setProperty("dim", "true")
         self._grid.addWidget(self.nothing, 0, 0, 1, 3)
-        self.soon = PlainLabel("→  takes effect when the program continues: Resume, or Step.")
+        self.soon = PlainLabel("→  takes effect when the program continues: Resume, or Step.", self)
         self.soon.setWordWrap(True)
         self.soon.setProperty("tone", "warning")
         self.soon.hide()

@@ -406,6 +406,7 @@ class SpacePanel(QFrame):
             before.setParent(None)
             before.deleteLater()
         if view is not None:
+            view.setParent(self)  # a line does not put it into its layout
             self._connect(view)
             view.select(selected)
             view.mark_tiles(self.canvas.marks)
