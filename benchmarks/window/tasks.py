@@ -626,11 +626,15 @@ def _check_attached(scene: Scene) -> None:
     # What the other process fills is seen, and so it is its heap.
     before = values_of(scene.space(CLASSES), "Pools").sum()
     scene.second.fill("own", _SIZE_CLASS, _OBJECTS)
-    scene.pass_events(3)
-    now = scene.space(CLASSES)
-    pools = values_of(now, "Pools")
-    assert pools.sum() > before
-    assert f"{_SIZE_CLASS} bytes" in tile_title(now, int(np.argmax(pools)))
+
+    def is_seen() -> bool:
+        now = scene.space(CLASSES)
+        pools = values_of(now, "Pools")  # some may be unknown at an event: they were torn
+        return pools.sum() > before and f"{_SIZE_CLASS} bytes" in tile_title(
+            now, int(np.argmax(pools))
+        )
+
+    scene.user.wait(is_seen, "what it fills is seen")
 
 
 # ------------------------------------------------------------------------------- the walk

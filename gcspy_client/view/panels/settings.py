@@ -34,18 +34,19 @@ class _Row(QObject):
 
     requested = Signal(int, int)
 
-    def __init__(self, setting: Setting, parent: QObject) -> None:
+    def __init__(self, setting: Setting, parent: QWidget) -> None:
         super().__init__(parent)
         self._id = setting.id
         self.setting = setting
         self._holds: int | None = None
-        self.label = PlainLabel(setting.name)
+        self.label = PlainLabel(setting.name, parent)
         self.widgets: list[QWidget] = []
         self.slider: QSlider | None = None
         self.field: QSpinBox | None = None
         self.chooser: Chooser | None = None
         self.button: PlainPushButton | None = None
         if setting.kind is SettingKind.ACTION:
+            self.label.hide()  # the button says it
             self.button = PlainPushButton(setting.name)
             self.button.clicked.connect(self._act)
             self.widgets.append(self.button)
