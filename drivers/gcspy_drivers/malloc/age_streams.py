@@ -1,6 +1,6 @@
-"""`AgeStreams`: bytes in use on pages that were not written for some time, as streams of a space; and a sentence about them.
+"""`AgeStreams`: bytes in use that were not written, or not accessed, for some time, as streams of a space; and a sentence about them.
 
-Knows ages of pages and spaces; does not know how writes are seen.
+Knows ages and spaces; does not know how writes and accesses are seen.
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ import numpy.typing as npt
 
 from gcspy_drivers.kit.streams import add_bytes, hide_all
 from gcspy_drivers.native_heap.malloc_reader import MallocReading
-from gcspy_drivers.remote.pages.page_ages import AGE_SECS, PageAges
+from gcspy_drivers.remote.pages.memory_ages import AGE_SECS, MemoryAges
 from gcspy_server.api import ServerSpace
 
 __all__ = ["AgeStreams", "ages_text"]
 
 _NAMES: Final = {10: "10 seconds", 60: "a minute", 600: "10 minutes", 3600: "an hour"}
+_DONE: Final = {False: "written", True: "accessed"}
+_ABOUT: Final = {
+    False: "Bytes in use on pages that the program has not written for {} or more; it may have read them",
+    True: "Bytes of chunks in use of which the program has not accessed anything for {} or more",
+}
 _NANOS: Final = 1_000_000_000
 
 
@@ -26,22 +31,24 @@ class AgeStreams:
 
     Args:
         space: The space.
+        ages: The ages that are shown.
         order: Order of the first stream.
     """
 
-    def __init__(self, space: ServerSpace, order: int) -> None:
+    def __init__(self, space: ServerSpace, ages: MemoryAges, order: int) -> None:
+        about = _ABOUT[ages.sees_reads]
         self._streams = [
             add_bytes(
                 space,
-                f"Not written for {_NAMES[secs]}",
-                f"Bytes in use on pages that the program has not written for {_NAMES[secs]} or more; it may have read them",
+                f"Not {_DONE[ages.sees_reads]} for {_NAMES[secs]}",
+                about.format(_NAMES[secs]),
                 order=order + place,
             )
             for place, secs in enumerate(AGE_SECS)
         ]
 
     def fill(
-        self, aged: npt.NDArray[np.uint64] | npt.NDArray[np.int64] | None, ages: PageAges | None
+        self, aged: npt.NDArray[np.uint64] | npt.NDArray[np.int64] | None, ages: MemoryAges | None
     ) -> None:
         """Fill the streams.
 
@@ -61,7 +68,7 @@ class AgeStreams:
 
 
 def ages_text(reading: MallocReading) -> str:
-    """Say how much of what is in use was not written, and for how long; empty: nothing is known."""
+    """Say how much of what is in use was not written or accessed, and for how long; empty: nothing is known."""
     ages = reading.ages
     if ages is None or not ages.begun_nanos or not reading.walks or not reading.used_is_known:
         return ""
@@ -71,10 +78,10 @@ def ages_text(reading: MallocReading) -> str:
     older = np.cumsum(np.asarray(aged, dtype=np.int64)[::-1])[::-1]
     followed = (ages.looked_nanos - ages.begun_nanos) // _NANOS
     parts = [
-        f"{int(older[place]):,} were not written for {_NAMES[secs]}"
+        f"{int(older[place]):,} were not {_DONE[ages.sees_reads]} for {_NAMES[secs]}"
         for place, secs in enumerate(AGE_SECS, start=1)
         if secs <= followed
     ]
     if not parts:
-        return f"pages have been followed for {followed} s"
+        return f"uses have been followed for {followed} s"
     return f"of {int(older[0]):,} bytes in use, {', '.join(parts)} (followed for {followed:,} s)"

@@ -26,6 +26,7 @@ from gcspy_drivers.native_heap.malloc_reader import (
     MallocReader,
     MallocReading,
 )
+from gcspy_drivers.remote.pages.access_table import AccessTable, TableAges
 from gcspy_drivers.remote.pages.page_ages import PageAges
 from gcspy_drivers.remote.pages.unprepared_process import open_written_pages
 from gcspy_drivers.remote.pages.written_pages import WrittenPages
@@ -106,15 +107,19 @@ class MallocDriver(SampledDriver):
         )
 
     def _follow_ages(self) -> None:
-        """Make it possible to see for how long pages are not written, if the user wants that; or note why it is not."""
+        """Make it possible to see for how long memory is not used, if the user wants that; or note why it is not."""
         if self.options.text("ages") != "on":
             return
         try:
+            table = AccessTable.find(self.process)
+            if table is not None:
+                self._reader.ages = TableAges(table)
+                return
             self._pages, fault_nanos = open_written_pages(self.process)
         except TargetGone:
             raise
         except TargetError as error:
-            self._no_ages = f"For how long pages are not written is not known: {error}."
+            self._no_ages = f"For how long memory is not used is not known: {error}."
             return
         self._reader.ages = PageAges(self._pages, fault_nanos)
 
@@ -122,7 +127,7 @@ class MallocDriver(SampledDriver):
         """Add the spaces."""
         server = self.server
         self._follow_ages()
-        ages = self._pages is not None
+        ages = self._reader.ages
         self._heap = HeapSpace(server, ages=ages)
         self._arenas = ArenaSpace(server)
         self._bins = BinSpace(server)

@@ -25,6 +25,7 @@ from gcspy_drivers.native_heap.chunk_walk import SpanWalk
 from gcspy_drivers.native_heap.malloc_reader import CHUNKS, PAGES, MallocReading
 from gcspy_drivers.native_heap.walk_state import ChunkKind
 from gcspy_drivers.remote.address import PAGE_BYTES
+from gcspy_drivers.remote.pages.memory_ages import MemoryAges
 from gcspy_server.api import Control, ExtentNames, Server, ServerStream
 
 __all__ = ["HeapSpace"]
@@ -53,10 +54,10 @@ class HeapSpace:
 
     Args:
         server: The server to add the space to.
-        ages: Whether the ages of pages are followed.
+        ages: The ages of its memory; None: they are not followed.
     """
 
-    def __init__(self, server: Server, *, ages: bool = False) -> None:
+    def __init__(self, server: Server, *, ages: MemoryAges | None = None) -> None:
         self.space = server.add_space(
             "malloc heap",
             names=ExtentNames([], []),
@@ -106,16 +107,18 @@ class HeapSpace:
             "Bytes of whole free pages in memory: trimming returns them to the system",
             order=8,
         )
-        self.unwritten = (
+        self.unused = (
             add_amount(
                 self.space,
-                "Not written for",
-                "For how long the program has written no page of the tile, at least; it may have read them",
+                "Not accessed for" if ages.sees_reads else "Not written for",
+                "For how long the program has accessed nothing in the tile, at least"
+                if ages.sees_reads
+                else "For how long the program has written no page of the tile, at least; it may have read them",
                 order=10,
                 most=U4_MAX,
                 suffix=" s",
             )
-            if ages
+            if ages is not None
             else None
         )
 
@@ -154,8 +157,8 @@ class HeapSpace:
                 hide_all([stream])
             else:
                 stream.data[:] = np.concatenate(columns)
-        if self.unwritten is not None:
-            _fill_ages(self.unwritten, reading, bases, cell_bytes)
+        if self.unused is not None:
+            _fill_ages(self.unused, reading, bases, cell_bytes)
         if not walked:
             hide_all([self.begins, self.holes])
         if not reading.used_is_known:

@@ -14,6 +14,7 @@ from gcspy_drivers.malloc.age_streams import AgeStreams, ages_text
 from gcspy_drivers.native_heap.layout import BINS, FAST_BINS, class_names
 from gcspy_drivers.native_heap.malloc_reader import MallocReading
 from gcspy_drivers.native_heap.walk_state import AGES, CLASSES, ChunkKind
+from gcspy_drivers.remote.pages.memory_ages import MemoryAges
 from gcspy_server.api import ExtentNames, Server, StringNames
 
 __all__ = ["BinSpace", "CacheSpace", "ClassSpace", "MappedSpace"]
@@ -71,10 +72,10 @@ class ClassSpace:
 
     Args:
         server: The server to add the space to.
-        ages: Whether the ages of pages are followed.
+        ages: The ages of its memory; None: they are not followed.
     """
 
-    def __init__(self, server: Server, *, ages: bool = False) -> None:
+    def __init__(self, server: Server, *, ages: MemoryAges | None = None) -> None:
         self.space = server.add_space(
             "malloc size classes",
             names=StringNames(class_names()[_CLASSES]),
@@ -96,7 +97,7 @@ class ClassSpace:
             self._counts[kind] = add_count(
                 self.space, f"Chunks {name}", f"Chunks that are {about}", order=2 * order + 1
             )
-        self._ages = AgeStreams(self.space, 2 * len(texts)) if ages else None
+        self._ages = AgeStreams(self.space, ages, 2 * len(texts)) if ages is not None else None
 
     def fill(self, reading: MallocReading) -> None:
         """Fill the space from a reading of level 3 or more."""
@@ -132,10 +133,10 @@ class MappedSpace:
 
     Args:
         server: The server to add the space to.
-        ages: Whether the ages of pages are followed.
+        ages: The ages of its memory; None: they are not followed.
     """
 
-    def __init__(self, server: Server, *, ages: bool = False) -> None:
+    def __init__(self, server: Server, *, ages: MemoryAges | None = None) -> None:
         self.space = server.add_space(
             "Mapped chunks",
             names=ExtentNames([], []),
@@ -144,7 +145,7 @@ class MappedSpace:
             description="Chunks with mappings of their own; free returns them to the system at once",
         )
         self.bytes = add_bytes(self.space, "Bytes", "Bytes of the mapping", order=0)
-        self._ages = AgeStreams(self.space, 1) if ages else None
+        self._ages = AgeStreams(self.space, ages, 1) if ages is not None else None
 
     def fill(self, reading: MallocReading) -> None:
         """Fill the space from a reading of level 2 or more."""

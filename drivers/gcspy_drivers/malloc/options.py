@@ -18,8 +18,8 @@ MODE: Final = DriverOption(
 AGES: Final = DriverOption(
     name="ages",
     default="off",
-    about="on: show for how long pages of chunks in use were not written. A small library is loaded into the program; each page costs it a "
-    "fault at its first write after each reading, at most 2 % of its time.",
+    about="on: show for how long chunks in use were not accessed, in a program that notes its accesses (gcspy_accesses.c). In another, for "
+    "how long their pages were not written: a small library is loaded into it, and first writes to pages cost it up to 2 % of its time.",
     choices=("off", "on"),
 )
 

@@ -31,8 +31,9 @@ from gcspy_drivers.native_heap.walk_state import (
 )
 from gcspy_drivers.native_heap.walk_twin import walk_chunks
 from gcspy_drivers.remote.address import PAGE_BYTES
+from gcspy_drivers.remote.pages.memory_ages import MemoryAges
 
-__all__ = ["ChunkWalker", "KnownChunks", "PageSteps", "SpanWalk"]
+__all__ = ["ChunkWalker", "KnownChunks", "SpanWalk"]
 
 WINDOW_BYTES: Final = 4 << 20
 _MOST_RUNS: Final = WINDOW_BYTES // PAGE_BYTES + 2
@@ -41,9 +42,6 @@ MOST_PINS: Final = 64
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
-PageSteps = Callable[[int, int], npt.NDArray[np.uint8]]
-"""Takes begin and end of a range, and returns the age of each page that it touches, (pages,)."""
-
 _NO_AGES: Final = np.zeros(0, dtype=np.uint8)
 
 
@@ -146,7 +144,7 @@ class ChunkWalker:
         cell_bytes: int,
         wanted: U64 | None = None,
         linked: Callable[[], U64] | None = None,
-        ages: PageSteps | None = None,
+        ages: MemoryAges | None = None,
     ) -> SpanWalk:
         """Walk one span.
 
@@ -155,7 +153,7 @@ class ChunkWalker:
             known: Chunks that lists name.
             main: Whether it belongs to the main arena.
             linked: Returns the sorted chunks of bins, if a walk needs them to go on; None: those of `known`.
-            ages: Takes begin and end of a range, and returns the age of each of its pages; None: chunks are not summed by age.
+            ages: The ages of memory; None: chunks are not summed by age.
             cell_bytes: Size of the cells, a power of two.
             wanted: (n,) sorted addresses whose chunk is asked for; None: none.
 
@@ -177,12 +175,14 @@ class ChunkWalker:
             cached=known.cached,
             fast=known.fast,
             wanted=np.zeros(0, dtype=np.uint64) if wanted is None else wanted,
-            ages=_NO_AGES if ages is None else ages(span.begin, span.end),
+            ages=_NO_AGES if ages is None else ages.steps(span.begin, span.end + HEADER_BYTES),
         )
         walk = _Walk(self._pages, sums, span, linked or (lambda: known.free), self._step)
         walk.state.first_cell, walk.state.cell_shift = first_cell, cell_bytes.bit_length() - 1
         walk.state.non_main = int(not main)
-        walk.state.first_page = span.begin // PAGE_BYTES * PAGE_BYTES
+        unit_bytes = PAGE_BYTES if ages is None else ages.unit_bytes
+        walk.state.first_unit = span.begin // unit_bytes * unit_bytes
+        walk.state.unit_shift = unit_bytes.bit_length() - 1
         walk.go(self._buffer, self._window)
         state = walk.state
         return SpanWalk(

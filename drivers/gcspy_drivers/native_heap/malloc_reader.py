@@ -46,7 +46,7 @@ from gcspy_drivers.native_heap.walk_state import CLASSES, ChunkKind
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.memory import Memory
-from gcspy_drivers.remote.pages.page_ages import PageAges
+from gcspy_drivers.remote.pages.memory_ages import MemoryAges
 from gcspy_drivers.remote.pages.page_ranges import PageRanges
 from gcspy_drivers.remote.process import Process
 
@@ -176,7 +176,7 @@ class MallocReading:
         changed: Arenas that changed during the read.
         spans: The spans of each arena; empty: not read.
         cell_bytes: Size of cells of walks and maps.
-        ages: For how long pages were not written; None: that is not followed.
+        ages: For how long memory was not used; None: that is not followed.
         mapped_aged: (ages, mapped chunks) bytes of each by the age of its pages; None: not known.
         missed_caches: Caches of threads that were not found, could not be read, or changed while their lists were followed: chunks of theirs seem to be in use.
     """
@@ -196,7 +196,7 @@ class MallocReading:
     spans: tuple[tuple[Span, ...], ...] = ()
     cell_bytes: int = PAGE_BYTES
     missed_caches: int = 0
-    ages: PageAges | None = None
+    ages: MemoryAges | None = None
     mapped_aged: npt.NDArray[np.int64] | None = None
 
     @property
@@ -236,7 +236,7 @@ class MallocReader:
         process: The process; it stays the caller's.
 
     Attributes:
-        ages: For how long its pages were not written, if the caller sets it: then readings of level 2
+        ages: For how long its memory was not used, if the caller sets it: then readings of level 2
             and more read them, and walks sum chunks in use by age.
 
     Raises:
@@ -270,7 +270,7 @@ class MallocReader:
         self._walker: ChunkWalker | None = None
         self._mangled: bool | None = None
         self._maps = maps
-        self.ages: PageAges | None = None
+        self.ages: MemoryAges | None = None
 
     def close(self) -> None:
         """Close the kernel's files. The process stays open."""
@@ -523,7 +523,7 @@ class MallocReader:
                         main=arena.main,
                         cell_bytes=cell_bytes,
                         linked=linked,
-                        ages=None if self.ages is None else self.ages.steps,
+                        ages=self.ages,
                     )
                     for span in each
                 )

@@ -16,7 +16,7 @@ CLASSES: Final = 128
 """Size classes, numbered as malloc numbers its bins."""
 
 AGES: Final = 5
-"""Ages of pages that a walk tells apart; 0: written lately, or not known."""
+"""Ages that a walk tells apart; 0: used lately, or not known."""
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -75,12 +75,12 @@ class WalkState(ctypes.Structure):
         ("pin_room", ctypes.c_uint64),
         ("last_used", ctypes.c_uint64),
         ("last_used_size", ctypes.c_uint64),
-        ("first_page", ctypes.c_uint64),
-        ("page_count", ctypes.c_uint64),
+        ("first_unit", ctypes.c_uint64),
+        ("unit_count", ctypes.c_uint64),
         ("cell_shift", ctypes.c_uint32),
         ("non_main", ctypes.c_uint32),
         ("damage", ctypes.c_uint32),
-        ("unused", ctypes.c_uint32),
+        ("unit_shift", ctypes.c_uint32),
         ("cached", ctypes.c_void_p),
         ("fast", ctypes.c_void_p),
         ("wanted", ctypes.c_void_p),
@@ -112,8 +112,8 @@ class WalkSums:
         cached: (n,) chunks of thread caches, sorted.
         fast: (n,) chunks in fast bins, sorted.
         wanted: (n,) addresses whose chunk is asked for, sorted.
-        ages: (pages,) the age of each page, below `AGES`, u1; empty: not asked for.
-        aged: (ages, classes) bytes of chunks in use by the age of their pages.
+        ages: (units,) the age of each page, or smaller unit, below `AGES`, u1; empty: not asked for.
+        aged: (ages, classes) bytes of chunks in use by the age of their pages, or by their own.
         found: (n, 3) chunk, size and kind of each; zeros: none.
     """
 
@@ -142,7 +142,7 @@ class WalkSums:
         state.cells = len(self.begins)
         state.cached_count, state.fast_count = len(self.cached), len(self.fast)
         state.wanted_count, state.run_room = len(self.wanted), len(self.runs)
-        state.pin_room, state.page_count = len(self.pins), len(self.ages)
+        state.pin_room, state.unit_count = len(self.pins), len(self.ages)
         for name in (
             "bytes",
             "begins",

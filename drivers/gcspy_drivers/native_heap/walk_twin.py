@@ -135,13 +135,20 @@ class _Walked:
                 self._sum_ages(int(classes[row]), int(chunks[row]), int(chunks[row] + sizes[row]))
         self._answer(chunks, sizes, kinds)
 
+    def _age_of(self, address: int) -> int:
+        unit = (address - self._state.first_unit) >> self._state.unit_shift
+        age = int(self._sums.ages[unit]) if 0 <= unit < len(self._sums.ages) else 0
+        return age if age < AGES else 0
+
     def _sum_ages(self, size_class: int, begin: int, end: int) -> None:
-        ages = self._sums.ages
+        aged, unit = self._sums.aged, 1 << self._state.unit_shift
+        if unit < _PAGE:
+            least = min(self._age_of(at) for at in range(begin + unit, end + 1, unit))
+            aged[least, size_class] += np.uint64(end - begin)
+            return
         while begin < end:
             edge = min(end, (begin | (_PAGE - 1)) + 1)
-            page = (begin - self._state.first_page) // _PAGE
-            age = int(ages[page]) if page < len(ages) else 0
-            self._sums.aged[age if age < AGES else 0, size_class] += np.uint64(edge - begin)
+            aged[self._age_of(begin), size_class] += np.uint64(edge - begin)
             begin = edge
 
     def _spread(self, kind: int, begin: int, end: int) -> None:

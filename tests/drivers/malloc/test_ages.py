@@ -15,7 +15,8 @@ from gcspy_drivers.malloc.driver import MallocDriver
 from gcspy_drivers.native_heap import chunk_walk
 from gcspy_drivers.native_heap.malloc_reader import MallocReader, MallocReading
 from gcspy_drivers.remote.pages import unprepared_process
-from gcspy_drivers.remote.pages.page_ages import AGE_SECS, PageAges
+from gcspy_drivers.remote.pages.memory_ages import AGE_SECS
+from gcspy_drivers.remote.pages.page_ages import PageAges
 from gcspy_drivers.remote.pages.trial import PageTrial, try_pages, try_soft_dirty
 from gcspy_drivers.remote.process import Process
 

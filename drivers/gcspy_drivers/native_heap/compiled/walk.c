@@ -8,7 +8,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { PREVIOUS_IN_USE = 1, MAPPED = 2, NON_MAIN = 4, FLAGS = 7, LEAST = 32, FENCE_BYTES = 16 };
-enum { PAGE = 4096, LINKS = 48 }; /* a free chunk of a large bin keeps its first six words */
+enum { PAGE = 4096, PAGE_SHIFT = 12, LINKS = 48 }; /* a free chunk of a large bin keeps its first six words */
 
 /* The bin of a size, as malloc numbers them: 2 to 63 for each size below 1,024, then coarser. */
 static unsigned size_class(uint64_t size)
@@ -64,15 +64,32 @@ static void close_hole(struct walk *walk, uint64_t end)
     }
 }
 
-/* Sum a chunk in use by the age of the pages on which it lies. */
+static unsigned age_of(const struct walk *walk, uint64_t address)
+{
+    uint64_t unit = (address - walk->first_unit) >> walk->unit_shift;
+    uint8_t age = unit < walk->unit_count ? walk->ages[unit] : 0;
+    return age < AGES ? age : 0;
+}
+
+/* Sum a chunk in use by age: by that of the pages on which it lies; or, where smaller units are known,
+ * whole by the age of that part of its contents that was used last. */
 static void sum_ages(const struct walk *walk, uint64_t *row, uint64_t from, uint64_t to)
 {
+    if (walk->unit_shift < PAGE_SHIFT) {
+        uint64_t unit = (uint64_t)1 << walk->unit_shift, at = from + unit;
+        unsigned least = AGES - 1;
+        for (; at <= to && least; at += unit) { /* the contents end behind the header of the next chunk */
+            unsigned age = age_of(walk, at);
+            least = age < least ? age : least;
+        }
+        row[least * CLASSES] += to - from;
+        return;
+    }
     while (from < to) {
-        uint64_t edge = (from | (PAGE - 1)) + 1, page = (from - walk->first_page) / PAGE;
-        uint8_t age = page < walk->page_count ? walk->ages[page] : 0;
+        uint64_t edge = (from | (PAGE - 1)) + 1;
         if (edge > to)
             edge = to;
-        row[(age < AGES ? age : 0) * CLASSES] += edge - from;
+        row[age_of(walk, from) * CLASSES] += edge - from;
         from = edge;
     }
 }
@@ -153,7 +170,7 @@ EXPORT int gcspy_walk_chunks(struct walk *walk, const uint64_t *words, uint64_t 
                 walk->pins[2 * walk->pin_at + 1] = size;
             }
             walk->pin_at++;
-            if (walk->page_count)
+            if (walk->unit_count)
                 sum_ages(walk, walk->aged + class, chunk, next);
             walk->last_used = chunk;
             walk->last_used_size = size;

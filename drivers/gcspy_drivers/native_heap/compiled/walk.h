@@ -24,11 +24,11 @@ struct walk {
     uint64_t run_at, run_room;   /* runs of whole free pages */
     uint64_t pin_at, pin_room;   /* the first chunks in use */
     uint64_t last_used, last_used_size;
-    uint64_t first_page, page_count; /* address of the first page that has an age, and their number */
+    uint64_t first_unit, unit_count; /* address of the first page, or smaller unit, that has an age, and their number */
     uint32_t cell_shift;
     uint32_t non_main;       /* whether chunks in use carry the bit of arenas other than the main one */
     uint32_t damage;
-    uint32_t unused;
+    uint32_t unit_shift;     /* size of a unit; smaller ones than a page tell about single chunks */
     const uint64_t *cached;  /* (cached_count,) chunks of thread caches, sorted */
     const uint64_t *fast;    /* (fast_count,) chunks in fast bins, sorted */
     const uint64_t *wanted;  /* (wanted_count,) addresses whose chunk is asked for, sorted */
@@ -40,8 +40,8 @@ struct walk {
     uint64_t *sums;          /* (KINDS, CLASSES) bytes by size class */
     uint64_t *runs;          /* (run_room, 2) address and number of pages */
     uint64_t *pins;          /* (pin_room, 2) address and size */
-    const uint8_t *ages;     /* (page_count,) for how long each page was not written, below AGES */
-    uint64_t *aged;          /* (AGES, CLASSES) bytes of chunks in use, by the age of their pages */
+    const uint8_t *ages;     /* (unit_count,) for how long each unit was not used, below AGES */
+    uint64_t *aged;          /* (AGES, CLASSES) bytes of chunks in use, by the age of their pages, or their own */
 };
 
 #define CLASSES 128

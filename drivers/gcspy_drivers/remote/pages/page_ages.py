@@ -19,13 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gcspy_drivers.remote.address import PAGE_BYTES
+from gcspy_drivers.remote.pages.memory_ages import AGE_SECS
 from gcspy_drivers.remote.pages.page_ranges import NO_RANGES, PageRanges
 from gcspy_drivers.remote.pages.written_pages import WrittenPages
 
-__all__ = ["AGE_SECS", "PageAges"]
-
-AGE_SECS: Final = (10, 60, 600, 3600)
-"""The ages that `steps` tells apart, in seconds."""
+__all__ = ["PageAges"]
 
 _LEAST_SECS: Final = 1
 _NANOS: Final = 1_000_000_000
@@ -46,10 +44,15 @@ class PageAges:
         time_nanos: Monotonic clock.
 
     Attributes:
+        unit_bytes: Bytes of a page.
+        sees_reads: Reads are not seen.
         begun_nanos: When the first reading was, by the clock; 0: there was none.
         looked_nanos: When the latest was.
         read_nanos: How long it took.
     """
+
+    unit_bytes = PAGE_BYTES
+    sees_reads = False
 
     def __init__(
         self,
