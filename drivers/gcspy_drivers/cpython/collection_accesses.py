@@ -164,6 +164,10 @@ class CollectionAccesses:
             self._try(lambda: accesses.begin(self._ranges(arenas)))
         self._tell_stub()
 
+    def ends_at(self, event: StubEvent) -> bool:
+        """Return whether an event is of a collection that ends an interval."""
+        return not self.problem and event.generation >= self._generation
+
     def announced(self, event: StubEvent, arenas: Sequence[Arenas]) -> None:
         """End an interval when a collection starts, and begin the next when it has ended; the program stands still.
 
@@ -176,7 +180,7 @@ class CollectionAccesses:
             NotPermitted: The system does not let us read it any more.
         """
         accesses = self._accesses
-        if self.problem or event.generation < self._generation:
+        if not self.ends_at(event):
             return
         if event.kind == 0:
             self._inside = accesses.measures

@@ -144,7 +144,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._follow_writes(
                 lambda writes: writes.announced(event.kind, event.generation, arenas)
             )
-        if self._accesses is not None:
+        if self._accesses is not None and self._accesses.ends_at(event):
             self._accesses.announced(event, arenas())
 
     def gather_still(self, request: GatherRequest, event: StubEvent) -> None:
@@ -197,7 +197,10 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         """Return which pools may have been written since they were read last; None: it is not known."""
         if self._writes is None:
             return None
-        arenas = self._target.arenas(self._interpreters)
+        arenas = [heap.reading.arenas for heap in self._heaps_read]
+        if not arenas:
+            arenas = self._target.arenas(self._interpreters)
+        # New arenas are followed from the next reading on; until then their pools count as written.
         self._follow_writes(lambda writes: writes.take(arenas))
         return self._writes
 

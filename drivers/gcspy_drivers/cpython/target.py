@@ -501,7 +501,8 @@ class Target:
             self._list_ends(interpreters) if copies is None else (copies.ends, copies.owners)
         )
         nodes = Nodes.together([one.objects.nodes.moved(one.pools_before) for one in found])
-        heads = None if copies is None else copies.heads
+        # Most of those outside of the pools are where they were before: one call reads them all.
+        heads = self._heads(ends) if copies is None else copies.heads
         progress("following the collector's lists", 0, 0)
         lists = (
             ListReader(self._memory, self._maps, types, code, heads).read(nodes, ends)
@@ -588,10 +589,14 @@ class Target:
             copy.keep(self._room)
             copies.append(copy)
         ends, owners = self._list_ends(interpreters)
-        early = np.concatenate((np.array(list(ends), dtype=np.uint64), self._outside))
-        heads = Heads(self._memory, early)
+        heads = self._heads(ends)
         self._type_table().begin()
         return ObjectCopies(tuple(copies), heads, ends, owners)
+
+    def _heads(self, ends: dict[int, int]) -> Heads:
+        """Read the heads of lists, and of objects outside of pools that were on one the last time."""
+        known = np.concatenate((np.array(list(ends), dtype=np.uint64), self._outside))
+        return Heads(self._memory, known)
 
     def graph_source(self, *, held: bool) -> GraphSource:
         """Copy all of its writable memory, from which the graph of its references is made.

@@ -13,7 +13,7 @@ Include/object.h (Py_TPFLAGS_*), Include/internal/pycore_object.h (_PyType_PreHe
 from __future__ import annotations
 
 import codecs
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from gcspy_drivers.cpython.objects.containers import ContainerKind, container_ki
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.maps import LiveMaps
 from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pieces import Neighbours
 
 __all__ = ["MOST_TYPES", "TypeColumns", "TypeTable", "distinct"]
 
@@ -46,6 +47,8 @@ _TYPE = np.dtype(
 _HAVE_GC, _READY = 1 << 14, 1 << 12
 _UNICODE, _TYPE_SUBCLASS = 1 << 28, 1 << 31
 _LASTING_FLAGS = np.uint64(_HAVE_GC | _UNICODE | _TYPE_SUBCLASS | 0x1C)
+_EVERY_BIT = np.uint64(2**64 - 1)
+_LASTING_FIELDS = ("type", "name", "basic_bytes", "item_bytes", "flags")
 _MOST_BASIC, _MOST_ITEM = 1 << 20, 1 << 16
 _DEPTH = 4  # metaclasses of metaclasses
 _BASES = 64  # classes from one to the built-in type that it comes from
@@ -122,6 +125,7 @@ class TypeTable:
         self.container: npt.NDArray[np.int8] = np.zeros(0, dtype=np.int8)
         self.pointers: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._containers: dict[int, ContainerKind] = {}
+        self._before: dict[str, npt.NDArray[Any]] = {}
         self._ever_refused: U64 = np.zeros(0, dtype=np.uint64)
         self.version = 0
         self._rebuild()
@@ -167,13 +171,16 @@ class TypeTable:
         """
         self._refused.fill(0)
         self._maps.refresh()
-        living = np.flatnonzero(self._living)
-        data, ok = self._memory.read_many(self._address[living], _TYPE.itemsize)
-        found, before = data.view(_TYPE)[:, 0], self._records[living]
-        same = ok.copy()
-        for field in ("type", "name", "basic_bytes", "item_bytes"):
-            same &= found[field] == before[field]
-        same &= (found["flags"] ^ before["flags"]) & _LASTING_FLAGS == 0
+        living = self._sorted_number
+        if self._again is None:
+            self._again = Neighbours(self._memory.process, self._sorted, _TYPE.itemsize)
+            self._before = {name: self._records[name][living] for name in _LASTING_FIELDS}
+        again = self._again
+        again.read()
+        same = again.ok.copy()
+        for name, before in self._before.items():
+            changed = again.column(_TYPE.fields[name][1], "<u8") ^ before.view("<u8")
+            same &= changed & (_LASTING_FLAGS if name == "flags" else _EVERY_BIT) == 0
         if not same.all():
             gone = living[~same]
             self._living[gone] = False
@@ -392,6 +399,7 @@ class TypeTable:
         living = np.flatnonzero(self._living).astype(np.int32)
         living = living[np.argsort(self._address[living], kind="stable")]
         self._sorted, self._sorted_number = self._address[living], living
+        self._again: Neighbours | None = None
         self._slots: I32 | None = None
         for bits in range(len(living).bit_length() + 6, _MOST_BITS + 1):
             shift = np.uint64(64 - bits)
