@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from gcspy.gui import load_window
 from gcspy.hosts.process_host import ServingOptions
 from gcspy.hosts.sidecar import start_sidecar
 
@@ -17,6 +18,7 @@ def main() -> None:
     """Attach, and close the window after the first paint of tiles."""
     with start_sidecar(ServingOptions(pid=int(sys.argv[1]))) as sidecar:
         # As in the command itself: Qt is loaded while the sidecar starts.
+        load_window()
         from gcspy_client.app import run_window
         from gcspy_client.view.window import MainWindow
 

@@ -13,7 +13,7 @@ from gcspy_protocol.text.visible import Lines
 
 from gcspy.connection.original_server import OriginalServer, names_original_server
 from gcspy.connection.tokens import own_token
-from gcspy.gui import require_window
+from gcspy.gui import load_window, require_window
 from gcspy.hosts.launcher import front_door
 from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions, serve_target
 from gcspy.hosts.sidecar import start_sidecar
@@ -190,6 +190,7 @@ def command(
         sidecar = stack.enter_context(start_sidecar(options))
         # Loaded while the sidecar starts: both take about half a second.
         with interruption_held_back():
+            load_window()
             from gcspy_client.app import run_window
             from gcspy_client.model.attendance import ClassOptions
 

@@ -12,7 +12,7 @@ import click
 from gcspy_protocol.address import TcpAddress, parse_address
 
 from gcspy.connection.tokens import own_token
-from gcspy.gui import require_window
+from gcspy.gui import load_window, require_window
 from gcspy.hosts.launcher import front_door
 from gcspy.hosts.playback_host import PlayingOptions, default_playing_address, play
 from gcspy.hosts.sidecar import start_sidecar
@@ -204,6 +204,7 @@ def command(
         sidecar = stack.enter_context(start_sidecar(options))
         # Loaded while the sidecar starts: both take about half a second.
         with interruption_held_back():
+            load_window()
             from gcspy_client.app import run_window
             from gcspy_client.model.attendance import ClassOptions
 

@@ -19,7 +19,7 @@ from gcspy_protocol.address import TcpAddress, parse_address
 from gcspy_protocol.errors import CommandError, GCspyError
 
 from gcspy.connection.tokens import own_token
-from gcspy.gui import require_window
+from gcspy.gui import load_window, require_window
 from gcspy.hosts.process_host import LONGEST_HOLD_SECS, ServingOptions, serve_target
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.options import (
@@ -215,6 +215,7 @@ def _watch(options: ServingOptions, program: _Program, theme: str | None) -> Non
         program.ours.close()
         program.second.close()
         with interruption_held_back():
+            load_window()
             from gcspy_client.app import run_window
 
         say_addresses(sidecar.addresses[1:], original_port=options.original_port)

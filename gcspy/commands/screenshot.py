@@ -11,7 +11,7 @@ import click
 from gcspy_protocol.errors import CommandError
 
 from gcspy.connection.session import joinable
-from gcspy.gui import has_display, require_gui
+from gcspy.gui import has_display, load_window, require_gui
 from gcspy.options import (
     DriverCommand,
     driver_options,
@@ -124,6 +124,7 @@ def command(
     ) as place:
         with interruption_held_back():
             # While the sidecar starts: both take about half a second.
+            load_window()
             from gcspy_client.app import take_screenshot
 
         # Python handles a signal between two of its own steps, and Qt may draw for long in one: the

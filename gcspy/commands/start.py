@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gcspy.gui import require_window
+from gcspy.gui import load_window, require_window
 from gcspy.options import theme_option
 from gcspy_client.interruption import interruption_held_back
 
@@ -22,6 +22,7 @@ def command(theme: str | None) -> int:
     from gcspy.hosts.launcher import front_door
 
     with interruption_held_back():
+        load_window()
         from gcspy_client.app import run_window
 
     return run_window(None, theme=theme, front=front_door())

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from gcspy_protocol.address import Address, TcpAddress, parse_address
 
-from gcspy.gui import require_window
+from gcspy.gui import load_window, require_window
 from gcspy.hosts.launcher import front_door
 from gcspy.options import class_options, language_option, read_token, theme_option, token_option
 from gcspy_client.interruption import interruption_held_back
@@ -48,6 +48,7 @@ def command(
     where = parse_address(address)
     require_window()
     with interruption_held_back():
+        load_window()
         from gcspy_client.app import run_window
         from gcspy_client.model.attendance import ClassOptions
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import base64
 import csv
+import html
 import io
 import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
 import numpy as np
 from gcspy_protocol.text.cells import table_cell
@@ -221,7 +221,7 @@ def _legend(graph: ExportedGraph, width: int, ink: str) -> list[str]:
 
 def _words(text: str) -> str:
     """A text that is valid in XML: names come from the target and may contain anything."""
-    return escape(visible(shortened(text, _MOST_CHARS)))
+    return html.escape(visible(shortened(text, _MOST_CHARS)), quote=False)
 
 
 def _colour(pixel: int) -> str:

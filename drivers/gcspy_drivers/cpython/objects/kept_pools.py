@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.objects.heap_copy import HeapCopy
+from gcspy_drivers.cpython.objects.machine_code import Kernels
 from gcspy_drivers.cpython.objects.pool_index import PoolIndex
 from gcspy_drivers.cpython.objects.scan import NO_ENTRIES, Nodes, ObjectScanner, ScannedObjects
 from gcspy_drivers.cpython.objects.types import TypeTable
@@ -29,10 +31,11 @@ from gcspy_drivers.cpython.pymalloc.obmalloc import HeapReading
 from gcspy_drivers.cpython.pymalloc.pools import PoolState
 from gcspy_drivers.remote.memory import Memory
 
-__all__ = ["KeptPools", "WrittenPools"]
+__all__ = ["KeptPools", "Merge", "WrittenPools"]
 
 U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 T = TypeVar("T", bound=np.generic)
@@ -117,7 +120,7 @@ class KeptPools:
         if not keep.any():
             written.examined(int(np.count_nonzero(used)), time.monotonic_ns() - began)
         elif before is not None:
-            found = _together(before, old_row, keep, found)
+            found = _together(before, old_row, keep, found, scanner.kernels)
         self._address, self._found = address, found
         self._good = found.known & used
         self._version = self._types.version
@@ -145,7 +148,11 @@ class KeptPools:
 
 
 def _together(
-    before: ScannedObjects, old_row: npt.NDArray[np.int64], keep: Mask, found: ScannedObjects
+    before: ScannedObjects,
+    old_row: I64,
+    keep: Mask,
+    found: ScannedObjects,
+    code: Kernels | None,
 ) -> ScannedObjects:
     """Return what was found, with that of the kept pools as it was before.
 
@@ -154,6 +161,7 @@ def _together(
         old_row: (pools,) row of each pool in it.
         keep: (pools,) which are kept.
         found: What was found now, in the others; its sums are changed.
+        code: Loops to use instead of numpy, where they are there.
     """
     kept, rows = np.flatnonzero(keep), old_row[keep]
     for now, then in (
@@ -164,11 +172,11 @@ def _together(
         (found.blocks, before.blocks),
     ):
         now[kept] = then[rows]
-    row = np.full(len(before.known), _NO_ROW, dtype=np.int32)
-    row[rows] = kept
-    by_pool = _Merge(row, before.pool, found.pool)
-    nodes = _Merge(row, before.nodes.pool, found.nodes.pool)
-    holders = _Merge(row, before.holder_pool, found.holder_pool)
+    source = np.where(keep, old_row, _NO_ROW)
+    pools = len(before.known)
+    by_pool = Merge(source, before.pool, found.pool, pools, code)
+    nodes = Merge(source, before.nodes.pool, found.nodes.pool, pools, code)
+    holders = Merge(source, before.holder_pool, found.holder_pool, pools, code)
     then_nodes, now_nodes = before.nodes, found.nodes
     return replace(
         found,
@@ -189,26 +197,52 @@ def _together(
     )
 
 
-class _Merge:
+class Merge:
     """Rows of two tables in order of pools, those of the first without pools that are not kept.
 
     Args:
-        row: (pools before,) new row of each pool; `_NO_ROW`: it is not kept.
+        rows: (pools,) row of each pool before; `_NO_ROW`: its rows are in the second table.
         then: (n,) rows of pools in the first table, ascending.
         now: (m,) rows of pools in the second, ascending.
+        before: How many pools there were before.
+        code: A loop to use instead of numpy, where it is there.
 
     Attributes:
         pool: (k,) rows of pools of both.
     """
 
-    def __init__(self, row: I32, then: I32, now: I32) -> None:
-        moved = row[then]
-        self._kept = moved != _NO_ROW
-        pool = np.concatenate((moved[self._kept], now))
-        # Two ascending runs: a merge.
-        self._order = np.argsort(pool, kind="stable")
-        self.pool: I32 = pool[self._order]
+    def __init__(self, rows: I64, then: I32, now: I32, before: int, code: Kernels | None) -> None:
+        self._rows, self._code = rows, code
+        self._then_begin = _begins(then, before)
+        self._now_begin = _begins(now, len(rows))
+        kept = rows != _NO_ROW
+        counts = np.diff(self._now_begin)
+        counts[kept] = np.diff(self._then_begin)[rows[kept]]
+        self._counts = counts
+        self.pool: I32 = np.repeat(np.arange(len(rows), dtype=np.int32), counts)
+
+    @cached_property
+    def _source(self) -> I64:
+        """(k,) where each row is in both tables, one behind the other."""
+        kept = self._rows != _NO_ROW
+        begin = self._now_begin[:-1] + self._then_begin[-1]
+        begin[kept] = self._then_begin[self._rows[kept]]
+        before = np.cumsum(self._counts) - self._counts
+        return np.repeat(begin - before, self._counts) + np.arange(len(self.pool))
 
     def of(self, then: npt.NDArray[T], now: npt.NDArray[T]) -> npt.NDArray[T]:
-        """Return the rows of a column of both."""
-        return np.concatenate((then[self._kept], now))[self._order]
+        """Return the rows of a column of both, (k, …)."""
+        if self._code is None:
+            return np.concatenate((then, now))[self._source]
+        found = np.empty((len(self.pool), *then.shape[1:]), dtype=then.dtype)
+        row_bytes = found.dtype.itemsize * int(np.prod(found.shape[1:], dtype=np.int64))
+        flat = [
+            np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (then, now, found)
+        ]
+        self._code.merge_rows(self._rows, self._then_begin, self._now_begin, row_bytes, *flat)
+        return found
+
+
+def _begins(pool: I32, pools: int) -> I64:
+    """Return where the rows of each pool begin in a table in order of pools, (pools + 1,)."""
+    return np.concatenate(([0], np.cumsum(np.bincount(pool, minlength=pools), dtype=np.int64)))

@@ -26,6 +26,7 @@ __all__ = [
     "index_nodes",
     "lead_out",
     "look_into",
+    "merge_rows",
     "rows_of",
     "strangers",
     "walk",
@@ -35,6 +36,7 @@ I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 U16 = npt.NDArray[np.uint16]
 I8 = npt.NDArray[np.int8]
+U8 = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
 WORDS_PER_PAGE = 4
@@ -490,6 +492,32 @@ def count_nodes(
             by_list[at, 2] += 1
         else:
             by_pool[pool[row], which % each if which >= 0 else each] += 1
+
+
+def merge_rows(
+    rows: I64, then_begin: I64, now_begin: I64, row_bytes: int, then: U8, now: U8, found: U8
+) -> None:
+    """Put a table together, in order of pools, from one of an earlier reading and one of what was examined again.
+
+    Args:
+        rows: (pools,) row of each pool in the earlier reading; -1: it was examined again.
+        then_begin: (earlier pools + 1,) row in the earlier table where each pool's rows begin.
+        now_begin: (pools + 1,) the same of the later table.
+        row_bytes: Bytes of a row.
+        then: Bytes of the earlier table.
+        now: Bytes of the later one.
+        found: Room for the bytes of the whole table; filled.
+    """
+    filled = 0
+    for pool in range(len(rows)):
+        row = rows[pool]
+        if row >= 0:
+            begin, end = then_begin[row] * row_bytes, then_begin[row + 1] * row_bytes
+            found[filled : filled + end - begin] = then[begin:end]
+        else:
+            begin, end = now_begin[pool] * row_bytes, now_begin[pool + 1] * row_bytes
+            found[filled : filled + end - begin] = now[begin:end]
+        filled += end - begin
 
 
 def _block_at(

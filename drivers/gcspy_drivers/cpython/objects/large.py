@@ -459,23 +459,22 @@ class LargeReader:
         found.add(rows, at, self._tables(at).size, BlockRole.SHARED_TABLE)
 
     def _dicts(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
-        words = holders.words[rows]
-        values = words[:, 3]
+        # Two columns of them: a program has more dictionaries than anything else.
+        table, values = holders.words[rows, 2], holders.words[rows, 3]
+        wanted = self._index.outside(table)
         split = (
             values != 0 if not self._layout.compact_keys else np.zeros(len(rows), dtype=np.bool_)
         )
-        # A table in a pool need not be looked into, but for how many values stand beside it.
-        wanted = np.flatnonzero(
-            self._index.outside(words[:, 2]) | (split & self._index.outside(values))
-        )
-        rows, words, split = rows[wanted], words[wanted], split[wanted]
-        tables = self._tables(words[:, 2])
-        kind = np.where(tables.shared, BlockRole.SHARED_TABLE, BlockRole.DICT_TABLE).astype(np.int8)
-        found.add(rows, words[:, 2], tables.size, kind)
         if split.any():
-            found.add(
-                rows[split], words[split, 3], 8 * tables.entries[split], BlockRole.DICT_VALUES
-            )
+            # A table in a pool need not be looked into, but for how many values stand beside it.
+            wanted |= split & self._index.outside(values)
+        if not wanted.all():
+            rows, table, values, split = rows[wanted], table[wanted], values[wanted], split[wanted]
+        tables = self._tables(table)
+        kind = np.where(tables.shared, BlockRole.SHARED_TABLE, BlockRole.DICT_TABLE).astype(np.int8)
+        found.add(rows, table, tables.size, kind)
+        if split.any():
+            found.add(rows[split], values[split], 8 * tables.entries[split], BlockRole.DICT_VALUES)
 
     def _ordered(self, holders: _Holders, rows: npt.NDArray[np.intp], found: _Found) -> None:
         self._dicts(holders, rows, found)

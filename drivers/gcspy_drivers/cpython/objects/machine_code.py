@@ -41,6 +41,7 @@ _I64, _I32, _U16, _I8, _FLAGS = (
     "boolean[::1]",
 )
 _I64_2, _I32_2 = "int64[:,::1]", "int32[:,::1]"
+_U8 = "uint8[::1]"
 _I8_2 = "int8[:,::1]"
 _MAP = f"{_I8_2}, {_I64}, {_I64}, int64, {_I32}, int64"
 _INDEX = f"int64, {_I32}, {_I64_2}, {_I32_2}"
@@ -64,6 +65,7 @@ _KERNELS: Final = {
     "rows_of": f"void({_I64}, int64, {_INDEX}, {_I64}, {_I64}, {_I32})",
     "walk": f"void({_I32}, {_I8}, {_I32}, {_I8}, {_I8})",
     "count_nodes": f"void({_I8}, {_I32}, {_U16}, int64, {_I32_2}, {_I64_2})",
+    "merge_rows": f"void({_I64}, {_I64}, {_I64}, int64, {_U8}, {_U8}, {_U8})",
     "give_lists": f"void({_MAP}, {_I64}, {_I8}, int64)",
     "enter_kept": f"void({_MAP}, {_I64_2}, {_I64})",
     "lead_out": (
@@ -82,6 +84,7 @@ class Kernels(NamedTuple):
     rows_of: Callable[..., None]
     walk: Callable[..., None]
     count_nodes: Callable[..., None]
+    merge_rows: Callable[..., None]
     give_lists: Callable[..., None]
     enter_kept: Callable[..., None]
     count_references: Callable[..., None]

@@ -199,6 +199,7 @@ class ObjectScanner:
         padding: Words of the debug hooks in each block, as an earlier scan found them; None: not known yet.
 
     Attributes:
+        kernels: The loops.
         padding: The same, after a scan of enough blocks.
     """
 
@@ -218,7 +219,7 @@ class ObjectScanner:
         self._entries = NO_ENTRIES
         self._index = PoolIndex.of((), geometry)
         self._shift = padding or 0
-        self._kernels = kernels
+        self.kernels = kernels
 
     def scan(
         self,
@@ -284,10 +285,10 @@ class ObjectScanner:
         )
 
     def _loop(self, blocks: int, entries: I8) -> PoolLoop | None:
-        if self._kernels is None:
+        if self.kernels is None:
             return None
         return PoolLoop(
-            self._kernels,
+            self.kernels,
             self._types,
             self._layout,
             self._geometry,

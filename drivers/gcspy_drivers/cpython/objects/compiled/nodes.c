@@ -3,6 +3,8 @@
  *
  * Addresses are foreign, rows are ours. Where a function is given an index, that is `lowest_page`, `pages`, `bits` and `ranks`.
  */
+#include <string.h>
+
 #include "arrays.h"
 
 enum { PAGE_SHIFT = 12, WORDS_PER_PAGE = 4, NOWHERE = -1 };
@@ -136,5 +138,28 @@ GCSPY_LOOP void count_nodes(struct i8s of_node, struct i32s pool, struct u16s bl
             list[2]++;
         else
             by_pool.at[by_pool.width * pool.at[row] + (which >= 0 ? which % each : each)]++;
+    }
+}
+
+GCSPY_LOOP void merge_rows(struct i64s rows, struct i64s then_begin, struct i64s now_begin, int64_t row_bytes, struct u8s then,
+                           struct u8s now, struct u8s found)
+{
+    int64_t filled = 0;
+    for (int64_t pool = 0; pool < rows.length;) {
+        int64_t first = pool, row = rows.at[pool], begin, end;
+        const uint8_t *from = then.at;
+        /* Pools that follow each other in one table are copied together. */
+        if (row >= 0) {
+            while (++pool < rows.length && rows.at[pool] == row + (pool - first))
+                ;
+            begin = then_begin.at[row], end = then_begin.at[row + (pool - first)];
+        } else {
+            while (++pool < rows.length && rows.at[pool] < 0)
+                ;
+            from = now.at;
+            begin = now_begin.at[first], end = now_begin.at[pool];
+        }
+        memcpy(found.at + filled, from + begin * row_bytes, (size_t)((end - begin) * row_bytes));
+        filled += (end - begin) * row_bytes;
     }
 }
