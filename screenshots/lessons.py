@@ -43,6 +43,7 @@ MOMENTS = {
     "regions": 3,
     "relocation": 2,
     "ambiguous": 2,
+    "costs": 3,
 }
 
 wait_until = partial(event_loop.wait_until, secs=PATIENCE_SECS)

@@ -54,7 +54,7 @@ __all__ = ["command"]
 @click.option(
     "--versus",
     metavar="NAME",
-    help="Second collector, run beside the first with the same program and seed. Both advance by allocated bytes.",
+    help="Second collector, run beside the first with the same program and seed. Both advance by allocated bytes, and the costs of both are shown. With --no-window, --listen or --web, both are in one session.",
 )
 @click.option("--program", metavar="NAME", help="Simulated program: a name, or a file of your own.")
 @click.option("--heap", metavar="SIZE", help="Heap size: 256KiB, 16MiB.")
@@ -63,6 +63,11 @@ __all__ = ["command"]
     "--graph",
     is_flag=True,
     help="Simulations: also show the objects and references of a small heap, as a graph (View, Panels; and in web browsers).",
+)
+@click.option(
+    "--costs",
+    is_flag=True,
+    help="Simulations: show the costs of the collector: pauses, throughput, minimum mutator utilisation.",
 )
 @click.option(
     "--option",
@@ -146,6 +151,7 @@ def command(
     heap: str | None,
     tile: str | None,
     graph: bool,
+    costs: bool,
     given: tuple[str, ...],
     seed: int,
     pace: int | None,
@@ -184,15 +190,16 @@ def command(
         "accesses": accesses,
         "trace": None if trace_file is None else str(trace_file.absolute()),
         "graph": graph or None,
+        "costs": costs or versus is not None or None,
     }
     chosen = {name: value for name, value in simulated.items() if value is not None}
     if collector is not None and collector.endswith(".py"):
         # So small that each step of it can be watched.
         chosen = {"heap_bytes": "64KiB", "slow": 20, **chosen}
     found: Lesson | None = None
-    if versus is not None and (lesson is not None or no_window or listen or web):
+    if versus is not None and lesson is not None:
         raise click.UsageError(
-            "--versus works only for simulations in a window: omit the lesson, --no-window, --listen and --web"
+            "--versus is for simulations: omit the lesson, or write beside into its header"
         )
     if lesson is not None:
         if chosen or given:
@@ -215,6 +222,8 @@ def command(
             python, seconds=seconds, output=output, seed=seed, theme=theme, clock_hz=clock_hz
         )
     fields = chosen if found is not None else _fields(chosen, given, seed)
+    if versus is not None and (no_window or listen or web):
+        fields, versus = {**fields, "beside": versus}, None
     addresses = tuple(parse_address(address) for address in listen)
     with ExitStack() as stack:
         token = None

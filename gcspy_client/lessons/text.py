@@ -51,7 +51,7 @@ _SIMULATION_KEYS: Final = {
     "collector": str, "program": str, "seed": int, "heap": str, "tile": str, "threads": int, "align": int,
     "clock": str, "pace": int, "level": int, "slow": int, "steps": int, "options": dict, "program_options": dict,
     "accesses": bool,
-    "graph": bool,
+    "graph": bool, "costs": bool, "beside": str, "beside_options": dict,
 }  # fmt: skip
 _STEP_KEYS: Final = {"until": str, "set": dict, "view": dict, "filters": list}
 _VIEW_KEYS: Final = {

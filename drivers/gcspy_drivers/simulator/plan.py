@@ -336,6 +336,11 @@ class Plan(ABC):
         """Forget the collection that is under way: its code has failed, and the program will not run again."""
         self.collection, self._phases, self._running = None, (), False
 
+    @property
+    def unit(self) -> str:
+        """Unit of the phase under way, or of the last one; empty: none is."""
+        return self._phases[self._at].unit if 0 <= self._at < len(self._phases) else ""
+
     def phases_left(self) -> tuple[str, ...]:
         """Names of the phases that the collection under way has not ended yet."""
         return tuple(phase.name for phase in self._phases[max(self._at + (not self._running), 0) :])

@@ -169,7 +169,8 @@ class TraceRecorder(CollectionListener):
         plan = self._plan
         if plan.frees_early or (plan.incremental and plan.collections):
             used = plan.used_words()
-            if used != self._used:
+            # While it sweeps, as many words may have been found free as were taken.
+            if used != self._used or (plan.incremental and plan.collection is not None):
                 self._used = used
                 self._note_deaths()
 

@@ -456,7 +456,27 @@ def ambiguous_2(led: Led) -> None:
     assert len(dead - held) == 1
 
 
+def costs_1(led: Led) -> None:
+    """One wait, several times as long as the longest of the other collector."""
+    stopped = led.values(2, "Pauses", "Length")
+    assert int((stopped > 0).sum()) == 1
+    assert stopped.max() > 5 * led.values(2, "incremental: Pauses", "Length").max()
+
+
+def costs_2(led: Led) -> None:
+    """Throughput says the opposite of what the least share in short windows says."""
+    assert led.values(2, "Costs", "Value")[0] > led.values(2, "incremental: Costs", "Value")[0]
+    stopped = led.state(2)
+    least = [
+        next(iter(one.streams.values())).values.tolist()[3]
+        for one in stopped.spaces.values()
+        if one.space.name.endswith("Utilisation")
+    ]
+    assert least[0] == 0 < least[1]
+
+
 PROOFS = (
+    costs_1, costs_2,
     stacks_1, stacks_2, stacks_3, regions_1, regions_2, regions_3, relocation_1, relocation_2, relocation_3, ambiguous_1, ambiguous_2,
     tiles_2, tiles_5, marksweep_2, marksweep_4, freelists_2, diagonals_2, diagonals_3, copying_2, generations_2, generations_4, barrier_2, train_1,
     fragmentation_2, counting_1, counting_2, tricolour_1, tricolour_2, markcompact_1, markcompact_3, immix_1, idle_2, idle_4,

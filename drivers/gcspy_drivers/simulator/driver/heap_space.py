@@ -77,6 +77,7 @@ class SimulatedHeapSpace:
         tile_bytes: Bytes of a tile.
         main: Whether the window shows it first.
         accesses: The program's accesses, to be shown; None: they are not.
+        prefix: Of its name.
     """
 
     def __init__(
@@ -88,13 +89,14 @@ class SimulatedHeapSpace:
         tile_bytes: int,
         main: bool,
         accesses: AccessLog | None = None,
+        prefix: str = "",
     ) -> None:
         self._plan, self._part = plan, part
         self._log = accesses
         spaces = self._spaces()
         self.roles = {space.role for space in spaces}
         self.space = server.add_space(
-            _title(part, plan.spaces()),
+            f"{prefix}{_title(part, plan.spaces())}",
             names=self._names(tile_bytes),
             driver="simulator",
             unused_text="in the idle half" if len(part) > 1 else "not in use",

@@ -60,6 +60,8 @@ class SimulationOptions:
         lesson: Name of the lesson that this is; empty: none.
         accesses: Whether the program's accesses to objects are shown.
         trace: File for an object trace; empty: none.
+        costs: Whether the costs of the collector are shown: pauses, throughput, utilisation.
+        beside: Another collector in the same session, with the same program; empty: there is none. `beside_options`: options of it.
         graph: Whether there are spaces of all objects and references, for heaps small enough for that.
     """
 
@@ -81,6 +83,9 @@ class SimulationOptions:
     accesses: bool = False
     trace: str = ""
     graph: bool = False
+    costs: bool = False
+    beside: str = ""
+    beside_options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse what no simulation can be.

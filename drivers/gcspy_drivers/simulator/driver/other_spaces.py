@@ -211,7 +211,7 @@ class AmbiguousWordSpace(OtherSpace):
         self._target = add_enumeration(
             self.space,
             "Refers to",
-            ("no object", "an object that is in use", "an object that nothing else reaches"),
+            ("no object", "in use", "garbage"),
             order=1,
             paint_style=PaintStyle.ZERO,
         )

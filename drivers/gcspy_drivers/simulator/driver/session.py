@@ -20,6 +20,9 @@ from gcspy_drivers.kit.embedded_session import EmbeddedSession
 from gcspy_drivers.simulator import loops
 from gcspy_drivers.simulator.access_log import AccessLog
 from gcspy_drivers.simulator.driver.clock import StepClock
+from gcspy_drivers.simulator.driver.companion import Companion
+from gcspy_drivers.simulator.driver.cost_meter import CostMeter
+from gcspy_drivers.simulator.driver.cost_spaces import cost_spaces
 from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
 from gcspy_drivers.simulator.driver.heap_answers import (
@@ -137,11 +140,22 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._others: list[OtherSpace] = other_spaces(self.server, self.plan)
         if options.graph:
             self._others += object_graph_spaces(self.server, self.plan)
+        self._meter: CostMeter | None = None
+        if options.costs or options.beside:
+            self._meter = CostMeter(self.plan)
+            self._others += cost_spaces(self.server, self.plan, self._meter)
+        self._beside: Companion | None = None
+        if options.beside:
+            self._beside = Companion(options, roots=len(self.heap.roots), server=self.server)
+        listener: CollectionListener = self
+        if self._meter is not None:
+            self._meter.next = self
+            listener = self._meter
         log = self.mutator.accesses
         if log is None:
-            self.plan.listener = self
+            self.plan.listener = listener
         else:
-            log.next = self
+            log.next = listener
 
     def _facts(self) -> dict[str, str]:
         """The description sent to clients; it contains a lesson's name, so that a player of the recording finds the lesson."""
@@ -246,6 +260,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         if not stop.is_set():
             self._event(ENDS, self.over)
         self._run.close()
+        if self._beside is not None:
+            self._beside.close()
         return self.over or "stopped"
 
     def _take_settings(self, step: int) -> None:
@@ -255,6 +271,9 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
             for name, value in lockstep.due(step):
                 self.settings.choose(name, value)
         self.settings.take_knobs()
+        if self._beside is not None:
+            for knob in self.program.knobs():
+                self._beside.turn(knob.name, knob.value)
         if lockstep is not None and self._leads:
             for name, value in self.settings.news():
                 lockstep.choose(step, name, value)
@@ -262,6 +281,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
     def _tick(self) -> None:
         """An event each time this many bytes were allocated."""
         allocated = self.clock_value
+        if self._beside is not None:
+            self._beside.follow(self.heap.allocated_words)
         lockstep = self._lockstep
         if allocated >= self._next_clock:
             if lockstep is not None and self._leads:
@@ -366,6 +387,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         if self._level >= 2:
             for other in self._others:
                 other.gather(request)
+        if self._beside is not None:
+            self._beside.gather(request, self._level)
         self._seen = self.heap.identities
 
     def _follow_sizes(self) -> None:

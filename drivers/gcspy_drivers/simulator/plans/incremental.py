@@ -49,6 +49,8 @@ __all__ = ["BARRIERS", "Incremental"]
 
 BARRIERS: Final = ("insertion", "retreating", "snapshot", "hybrid")
 _BLACK_BIT: Final = BLACK << COLOUR_SHIFT
+_SWEPT_AT_ONCE: Final = 16
+"""Cells to sweep before trying again to allocate."""
 
 
 @loop
@@ -189,10 +191,12 @@ class Incremental(MarkSweep):
         )
 
     def _make_room(self, thread: int, size: int, status: int, identity: int) -> int:
-        """End what is under way; what floats is found by another one, in which the program waits."""
-        if self.collection is not None:
-            self.finish()
-            cell = self._allocate(thread, size, status, identity)
+        """Sweep until there is a cell, or end what is under way; what floats is found by another one, in which the program waits."""
+        while self.collection is not None:
+            # When the sweep begins no cell is free, and some are soon.
+            self.step(_SWEPT_AT_ONCE if self.collection.phase == "sweep" else self.stride)
+            swept = self.collection is None or self.collection.phase == "sweep"
+            cell = self._allocate(thread, size, status, identity) if swept else 0
             if cell:
                 return cell
         return super()._make_room(thread, size, status, identity)
