@@ -59,6 +59,7 @@ class Loops(NamedTuple):
 LOOPS = (
     Loops("gcspy-streams", ROOT / "protocol/gcspy_protocol/compiled"),
     Loops("gcspy-collect", ROOT / "drivers/gcspy_drivers/cpython/cooperation/compiled"),
+    Loops("gcspy-entry", ROOT / "drivers/gcspy_drivers/cpython/cooperation/entry"),
     Loops("gcspy-objects", ROOT / "drivers/gcspy_drivers/cpython/objects/compiled"),
     Loops("gcspy-walk", ROOT / "drivers/gcspy_drivers/cpython/graph/compiled"),
     Loops("gcspy-heap-walk", ROOT / "drivers/gcspy_drivers/hotspot/objects/compiled"),

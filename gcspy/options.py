@@ -288,7 +288,7 @@ def driver_options(function: F) -> F:
 inject_option = click.option(
     "--inject",
     metavar="WAY",
-    help="Load a stub into the process, for exact events. Same as --option inject=WAY. agent: load a small library into a JVM; remote-exec: run a file in Python 3.14 or later; gdb: stop Python briefly with a debugger and run the file; auto: agent or remote-exec if possible, otherwise no stub; allocator, with --driver published: load a library that shows jemalloc, mimalloc or tcmalloc.",
+    help="Load a stub into the process, for exact events. Same as --option inject=WAY. agent: load a small library into a JVM; remote-exec: run a file in Python 3.14 or later; gdb: stop Python briefly with a debugger and run the file; library: have a waiting thread of Python load a small library that runs the file; auto: agent or remote-exec if possible, otherwise no stub; allocator, with --driver published: load a library that shows jemalloc, mimalloc or tcmalloc.",
 )
 
 

@@ -112,7 +112,8 @@ class InstrumentedCode:
             additions.inside.setdefault(self._before_call(site.row), []).append(counter)
         if plan.kind is PlanKind.SITE:
             return additions if self._site_counters else None
-        if plan.counted:
+        # Where control leaves by exceptions only, all may follow from these, without any counter.
+        if plan.network.block_edges:
             block_of = {edge: block for block, edge in plan.network.block_edges.items()}
             ways_in = Counter(edge.target for edge in graph.edges)
             for edge in plan.counted:
@@ -125,7 +126,7 @@ class InstrumentedCode:
                 additions.handlers[row] = self._hooks[row] = _HandlerHook(self, graph, row)
             additions.uncovered = self._hooks[-1] = _HandlerHook(self, graph, -1)
             self._solver = FlowSolver(plan.network, plan.counted, plan.network.block_edges.values())
-        return additions if plan.counted or self._site_counters else None
+        return additions if self._hooks or self._site_counters else None
 
     def _before_call(self, row: int) -> int:
         """Return the row before which a counter of a site stands: names of arguments belong to the call."""
@@ -164,7 +165,7 @@ class InstrumentedCode:
         Args:
             place: Byte offset of the instruction that runs (`f_lasti`).
         """
-        if self._assembled is None or not self._counters:
+        if self._assembled is None or self._solver is None:
             return None
         row, jumped = self._assembled.row_at(place)
         return None if row < 0 else self._position(row, jumped)

@@ -19,6 +19,8 @@ __all__ = ["compare"]
 Reading = dict[tuple[Any, ...], "int | None"]
 _MOST_READINGS = 5
 _BETWEEN = 8
+_FREED_EVERY = 8
+"""Programs after which what they left is freed."""
 
 
 def _run(source: str, plan: str, planned_anew: bool) -> tuple[list[Reading | str], int, int]:
@@ -47,7 +49,7 @@ def _run(source: str, plan: str, planned_anew: bool) -> tuple[list[Reading | str
 
     code = program.instrument(compile(source, "program", "exec", dont_inherit=True))
     names: dict[str, Any] = {"__name__": "program", "probe": probe}
-    gc.collect()
+    gc.freeze()  # what is there now holds no frame of the program: it is not looked through
     gc.disable()
     try:
         exec(code, names)  # noqa: S102  # a program of this test
@@ -69,9 +71,10 @@ def compare(first: int, last: int) -> dict[str, Any]:
     increments: dict[str, int] = {}
     differing = []
     raises = 0
-    gc.collect()
-    gc.freeze()  # what is there now holds no frame of the programs: it is not looked through
     for seed in range(first, last):
+        if seed % _FREED_EVERY == 0:
+            gc.unfreeze()
+            gc.collect()
         source = random_program(seed)
         expected, count, _ = _run(source, "site", False)
         increments["site"] = increments.get("site", 0) + count

@@ -55,8 +55,9 @@ def drive(coroutine):
 
 
 class _Writer:
-    def __init__(self, random_: random.Random) -> None:
+    def __init__(self, random_: random.Random, lone_loops: bool) -> None:
         self.random = random_
+        self.lone_loops = lone_loops
         self.lines: list[str] = []
         self.names = count()
         self.functions: list[tuple[str, str]] = []
@@ -90,6 +91,9 @@ class _Writer:
         return self.random.choice(choices)()
 
     def block(self, depth: int, level: int, kind: str, loop: bool) -> None:
+        if self.lone_loops and self.random.random() < 0.3:
+            self.lone_loop(depth, kind)
+            return
         for _ in range(self.random.randint(1, 3)):
             self.statement(depth, level, kind, loop)
 
@@ -180,6 +184,44 @@ class _Writer:
         self.say(depth + 1, f"{name} -= 1; burn()")
         self.block(depth + 1, level + 1, kind, True)
 
+    def lone_loop(self, depth: int, kind: str) -> None:
+        """Write a loop that is all of a block, so that its end is next to the end of what surrounds it: often nothing stands between two ends."""
+        pick = self.random.choice
+        waits = kind in ("coroutine", "async generator")
+        for _ in range(pick([1, 1, 2, 3])):
+            source = pick(
+                ["range(3)", "[x, y]", "(x, y)", "()", "iter([x])", "(i for i in [3, 4])"]
+            )
+            way = pick(["for", "for", "for", "async", "while", "true"])
+            if way == "async" and waits:
+                self.say(depth, f"async for k in aiter_of({source}):")
+            elif way == "while":
+                name = f"n{next(self.names)}"
+                self.say(depth, f"{name} = {pick('0123')}")
+                self.say(depth, f"while {name}:")
+                self.say(depth + 1, f"{name} -= 1")
+            elif way == "true":
+                self.say(depth, "while True:")
+                self.say(depth + 1, f"burn(); z = {self.expression(2)}")
+                self.say(depth + 1, "if z: break")
+                self.say(depth + 1, "break")
+            else:
+                self.say(depth, f"for k in {source}:")
+            depth += 1
+        ends = ["pass", "[k]", "continue", "break", "z = [k]", "if k == x: break", "if x: continue"]
+        ends += [
+            "maybe(x)",
+            "if y: z = {k}",
+            "raise ValueError" if depth > 3 else "pass",
+            "z = (k, x)",
+        ]
+        if kind == "generator":
+            ends.append("yield [k]")
+        self.say(depth, pick(ends))
+        if self.random.random() < 0.2:
+            self.say(depth - 1, "else:")
+            self.say(depth, pick(["pass", "z = [x]"]))
+
     def attempt(self, depth: int, level: int, kind: str, loop: bool) -> None:
         self.say(depth, "try:")
         self.block(depth + 1, level + 1, kind, loop)
@@ -252,8 +294,11 @@ class _Writer:
 
 
 def random_program(seed: int, fuel: int = 150) -> str:
-    """Return the source of a program that calls `probe()` now and then; equal seeds give equal programs."""
-    writer = _Writer(random.Random(seed))
+    """Return the source of a program that calls `probe()` now and then; equal seeds give equal programs.
+
+    Programs of odd seeds have loops that are all of a block.
+    """
+    writer = _Writer(random.Random(seed), lone_loops=seed % 2 == 1)
     for number in range(writer.random.randint(1, 5)):
         writer.function(number)
     writer.say(0, "kept = []")

@@ -12,7 +12,7 @@ INJECT: Final = DriverOption(
     name="inject",
     default="",
     about="How to load a stub into the process, for exact events. Empty: no stub.",
-    choices=("", "auto", "remote-exec", "gdb"),
+    choices=("", "auto", "remote-exec", "gdb", "library"),
 )
 
 MODE: Final = DriverOption(

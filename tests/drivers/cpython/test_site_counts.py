@@ -6,6 +6,7 @@ import json
 import socket
 import struct
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,48 +16,63 @@ import pytest
 from gcspy_counting.count_answer import HEADER, MAGIC
 from gcspy_drivers.cpython.counting.site_counts import SiteCounts
 from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_protocol.errors import NotPermitted, Unsupported
 
 from gcspy_server.api import AttachOptions, Event, ProgramStart, Server
+from tests.drivers.targets import find_python
 from tests.waiting import wait_until
 
 PROGRAM = """
-import gc, sys
+import gc, json, select, sys
 def work(n):
     out = []
     for k in range(n):
         out.append((k, n))
     return {n: out}
-for line in sys.stdin:
+original = work.__code__
+while True:
+    if not select.select([0], [], [], 0.01)[0]:
+        continue
+    line = sys.stdin.readline()
+    if not line:
+        break
+    if line == "how\\n":
+        ours = [name for name in sys.modules if name.startswith("gcspy_counting")]
+        print(json.dumps([work.__code__ is original, ours]), flush=True)
+        continue
     work(int(line))
     print("done", flush=True)
     gc.collect()
 """
 
+ATTACHING = """
+import sys
+from gcspy_drivers.cpython.driver import CPythonDriver
+from gcspy_server.api import AttachOptions
+options = AttachOptions(values={"inject": "library", "count": "wide"})
+driver = CPythonDriver.attach(int(sys.argv[1]), options)
+server = driver.describe().server(budget=None)
+server.add_observer(lambda event: None)
+driver.open(server)
+print("open", flush=True)
+while True:
+    driver.notice()
+    driver.sample()
+    driver.wait(0.05)
+"""
 
-class Started:
-    """A program that `gcspy run --count` started, and its driver."""
 
-    def __init__(self, python: str, program: Path) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            start = ProgramStart(
-                program=str(program),
-                interpreter=python,
-                stub_fd=theirs.fileno(),
-                values={"count": "wide"},
-            )
-            offer = CPythonDriver.command_line(start)
-            assert offer is not None
-            self.process = subprocess.Popen(
-                offer[1],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        self.driver = CPythonDriver.attach(
-            self.process.pid, AttachOptions(stub_fd=ours.detach(), values={"count": "wide"})
-        )
+class Counted:
+    """A program whose sites are counted, and its driver.
+
+    Args:
+        process: The program.
+        options: How the driver attaches.
+    """
+
+    def __init__(self, process: subprocess.Popen[str], options: AttachOptions) -> None:
+        self.process = process
+        self.driver = CPythonDriver.attach(process.pid, options)
         self.server: Server = self.driver.describe().server(budget=None)
         self.events: list[Event] = []
         self.closed = False
@@ -74,27 +90,55 @@ class Started:
         self.driver.wait(0.01)
 
     def work(self, number: int) -> None:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(f"{number}\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline() == "done\n"
+        assert _answer(self.process, str(number)) == "done"
+
+
+def _answer(process: subprocess.Popen[str], line: str) -> str:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+    return process.stdout.readline().strip()
 
 
 @contextmanager
-def started(python: str, folder: Path) -> Iterator[Started]:
-    program = folder / "program.py"
-    program.write_text(PROGRAM)
-    found = Started(python, program)
-    try:
-        yield found
-    finally:
-        with found.process:
-            found.process.kill()
-        found.close()
+def _running(command: list[str], *passed: int) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        command, pass_fds=passed, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-def _values(found: Started, stream: str) -> dict[str, int | None]:
+@contextmanager
+def started(python: str, program: Path) -> Iterator[Counted]:
+    """Start the program as `gcspy run --count` does."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    values = {"count": "wide"}
+    start = ProgramStart(
+        program=str(program), interpreter=python, stub_fd=theirs.fileno(), values=values
+    )
+    offer = CPythonDriver.command_line(start)
+    assert offer is not None
+    with theirs, _running(offer[1], theirs.fileno()) as process:
+        theirs.close()
+        found = Counted(process, AttachOptions(stub_fd=ours.detach(), values=values))
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@pytest.fixture(name="program")
+def _program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def _values(found: Counted, stream: str) -> dict[str, int | None]:
     space = next(one for one in found.server.spaces if one.name == "Allocation sites")
     values = next(one for one in space.streams if one.name == stream)
     known = values.known if values.known is not None else np.ones(space.count, dtype=np.bool_)
@@ -104,11 +148,15 @@ def _values(found: Started, stream: str) -> dict[str, int | None]:
     }
 
 
-def test_it_shows_what_the_program_did(own_python: str, tmp_path: Path) -> None:
-    with started(own_python, tmp_path) as found:
+def _site(program: Path) -> str:
+    return f"{program.parent.name}/program.py:6:20 tuple in work"
+
+
+def test_it_shows_what_the_program_did(own_python: str, program: Path) -> None:
+    with started(own_python, program) as found:
         found.tick()
         found.work(1000)
-        name = f"{tmp_path.name}/program.py:6:20 tuple in work"
+        name = _site(program)
 
         def shown(stream: str, value: int | None) -> bool:
             found.tick()
@@ -126,6 +174,57 @@ def test_it_shows_what_the_program_did(own_python: str, tmp_path: Path) -> None:
         assert marked[:2] == ("▶ 6", "        out.append((k, n))")
         found.close()
         found.work(10)  # it runs on without us
+
+
+@contextmanager
+def _without_ptrace_skipped() -> Iterator[None]:
+    try:
+        yield
+    except (NotPermitted, Unsupported) as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_a_program_that_runs_gets_counters_and_gives_them_back(version: str, program: Path) -> None:
+    python = find_python(version)
+    if python is None:
+        pytest.skip(f"no Python {version} on PATH or in ~/.pyenv/versions")
+    options = AttachOptions(values={"inject": "library", "count": "wide"})
+    with _running([python, str(program)]) as process:
+        assert _answer(process, "100") == "done"
+        with _without_ptrace_skipped():
+            found = Counted(process, options)
+        name = _site(program)
+        try:
+
+            def instrumented() -> bool:
+                found.tick()
+                return json.loads(_answer(process, "how"))[0] is False
+
+            wait_until(instrumented, "the function has counters")
+            found.work(1000)
+
+            def shown() -> bool:
+                found.tick()
+                return _values(found, "Allocations").get(name) == 1000
+
+            wait_until(shown, "a thousand tuples, and not the hundred of before")
+        finally:
+            found.close()
+        wait_until(lambda: _answer(process, "how") == "[true, []]", "all is as before")
+
+
+def test_a_killed_gcspy_leaves_the_program_as_it_was(own_python: str, program: Path) -> None:
+    with _running([own_python, str(program)]) as process:
+        assert _answer(process, "1") == "done"
+        with _running([sys.executable, "-c", ATTACHING, str(process.pid)]) as attaching:
+            assert attaching.stdout is not None
+            if attaching.stdout.readline() != "open\n":
+                pytest.skip("no library can be loaded into a process here")
+            wait_until(lambda: json.loads(_answer(process, "how"))[0] is False, "it counts")
+            attaching.kill()
+        wait_until(lambda: _answer(process, "how") == "[true, []]", "all is as before")
+        assert _answer(process, "10") == "done"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,11 @@ lines of Python, and `Py_AddPendingCall`, which may be called at any time from a
 them. So no Python runs while gdb is attached. gdb has our rights and would open any file that the
 target has mapped; so it gets addresses instead and opens no file but one of ours.
 
-Either way the main thread does it when it is next between two instructions. One that is blocked gets there when it is not any more.
+``library`` has a thread that waits for the outside world load a small library, which calls
+`Py_AddPendingCall` with some lines of Python (`gcspy_drivers.remote.shared_library_load`); the
+library stays.
+
+In all ways the main thread does it when it is next between two instructions. One that is blocked gets there when it is not any more.
 
 Knows the ways in; knows neither stub nor line of it.
 """
@@ -28,7 +32,7 @@ from typing import Final
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython.cooperation import stub
-from gcspy_drivers.cpython.cooperation.collect_library import collect_library
+from gcspy_drivers.cpython.cooperation.collect_library import collect_library, entry_library
 from gcspy_drivers.cpython.cooperation.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.remote.elf.image import open_image
@@ -37,11 +41,12 @@ from gcspy_drivers.remote.mapping_table import EXECUTE
 from gcspy_drivers.remote.maps import Maps, read_maps
 from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.shared_library_load import load_library
 
 __all__ = ["OLD_GDB", "WAYS", "bring_in"]
 
-WAYS: Final = ("auto", "remote-exec", "gdb")
-"""``auto`` uses the way that stops nothing: ``remote-exec``, never ``gdb``."""
+WAYS: Final = ("auto", "remote-exec", "gdb", "library")
+"""``auto`` uses the way that stops nothing: ``remote-exec``, never ``gdb`` or ``library``."""
 
 OLD_GDB = "gdb is older than this processor and cannot write its registers"
 """Reason for which gdb can load nothing into any process of this machine."""
@@ -64,6 +69,7 @@ _LOWEST_PAGE: Final = 0x1000_0000_0000
 
 _LIBRARY: Final = "collect.so"
 _COUNTING: Final = "counting"
+_ENTRY: Final = "entry.so"
 
 _ATTACH: Final = """
 try:
@@ -130,15 +136,22 @@ def bring_in(target: Target, how: str, *, secs: float, counting: bytes = b"") ->
         raise Unsupported(
             "no such way to load a stub into a process", found=how, known=", ".join(WAYS)
         )
-    script = None if how == "gdb" else RemoteScript(target)
+    script = None if how in ("gdb", "library") else RemoteScript(target)
     gdb = shutil.which("gdb")
-    if script is None and gdb is None:
+    if how == "gdb" and gdb is None:
         raise Unsupported(
             "gdb is not installed: install it, or start the program with `gcspy run`, or let it call gcspy.listen()",
             found="no gdb on PATH",
             known="gdb",
         )
-    with Handover(target.process) as folder:
+    entry = entry_library() if how == "library" else ""
+    if how == "library" and not entry:
+        raise Unsupported(
+            "the library that brings a stub in was not built: install a C compiler, and gcspy again, or use --inject gdb",
+            found="no gcspy-entry library",
+            known="one that was built when gcspy was installed",
+        )
+    with Handover(target.process, code=bool(entry)) as folder:
         folder.add("stub.py", Path(stub.__file__).read_bytes())
         folder.add("attach.py", _ATTACH.encode())
         library = collect_library()
@@ -150,6 +163,10 @@ def bring_in(target: Target, how: str, *, secs: float, counting: bytes = b"") ->
         if script is not None:
             lines = _LINES.format(folder=folder.path, page=0, **names).encode()
             connected = _ask(script, folder.add("lines", lines), folder, secs)
+        elif entry:
+            folder.add("lines", _LINES.format(folder=folder.path, page=0, **names).encode())
+            load_library(target.process, folder.add(_ENTRY, Path(entry).read_bytes()))
+            connected = _answered(folder, secs)
         else:
             assert gdb is not None
             page = _free_page(read_maps(target.process))
