@@ -24,6 +24,7 @@ __all__ = [
     "GrowthRow",
     "TypeSample",
     "bytes_measure",
+    "counted_space",
     "growing_space",
     "growth",
     "measures_of",
@@ -33,6 +34,10 @@ __all__ = [
 
 _MOST_SAMPLES = 256
 _MOST_MEASURES = 2
+_MOST_KEPT = 1 << 22
+"""Maximum numbers of tiles in all samples together."""
+_COUNTED = "sites"
+"""Kind of question about allocation sites with counts."""
 
 _OTHERS, _FIRST_TILES = "(other", 8
 """Beginning of the name of the tile of all others, and the number of tiles among which it is searched."""
@@ -112,6 +117,20 @@ def growing_space(session: ClientInterpreter) -> SpaceState | None:
         if space.space.naming is Naming.STRINGS and measures_of(space)
     ]
     return next((space for space in spaces if space.space.id in named), None)
+
+
+def counted_space(session: ClientInterpreter) -> SpaceState | None:
+    """The space whose tiles are allocation sites with exact counts: one that is asked about its sites."""
+    return next(
+        (
+            space
+            for space in session.spaces.values()
+            if _COUNTED in space.space.details
+            and space.space.naming is Naming.STRINGS
+            and measures_of(space)
+        ),
+        None,
+    )
 
 
 def measures_of(space: SpaceState) -> list[Stream]:
@@ -195,7 +214,7 @@ class GrowthLog:
         if any(one.sequence == sample.sequence for one in self._samples):
             return
         insort(self._samples, sample, key=lambda one: one.sequence)
-        if len(self._samples) > _MOST_SAMPLES:
+        if len(self._samples) > max(2, min(_MOST_SAMPLES, _MOST_KEPT // max(1, sample.tiles))):
             self._samples = [*self._samples[:-1:2], self._samples[-1]]
 
 

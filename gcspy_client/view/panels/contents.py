@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gcspy_protocol.details import Cell, ColumnKind, DetailTable
 from gcspy_protocol.text.rest import rest_heading
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from gcspy_client.model.palette import Theme
@@ -21,6 +21,8 @@ from gcspy_client.view.widgets.table_panel import TablePanel
 __all__ = ["ContentsPanel", "columns_of", "rows_of"]
 
 _BYTES = 2
+_SOURCE, _MARK = "Source", "▶"
+"""Name of the first column of a table of lines of source, and the mark of a line in it."""
 
 
 def columns_of(table: DetailTable) -> list[BarColumn]:
@@ -82,6 +84,8 @@ class ContentsPanel(TablePanel):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, column=_BYTES, parent=parent)
+        self._in_order = False
+        self._marked_in = ""
         self.which = Chooser()
         self.which.addItems(["Selected tile", "Whole space"])
         set_tip(self.which, "Show the selected tile, or the whole space")
@@ -117,7 +121,18 @@ class ContentsPanel(TablePanel):
         """Show an answer."""
         self._head(title, when, table.note)
         self.who.setVisible(bool(table.columns) and table.columns[0].name == "Type")
+        self._keep_order(bool(table.columns) and table.columns[0].name == _SOURCE)
         self.show_rows(columns_of(table), rows_of(table))
+        if self._in_order and title != self._marked_in:
+            self._marked_in = title
+            self.table.show_row(lambda row: row[0].text.startswith(_MARK))
+
+    def _keep_order(self, kept: bool) -> None:
+        """Show lines of source as they stand there, until the user sorts them; other tables by their amounts."""
+        if kept != self._in_order:
+            self._in_order = kept
+            self._marked_in = ""
+            self.table.sortByColumn(-1 if kept else _BYTES, Qt.SortOrder.DescendingOrder)
 
     def _head(self, title: str, when: str, note: str) -> None:
         self.title.setText(title)

@@ -65,8 +65,11 @@ class GrowthPanel(TablePanel):
         )
         self.held.hide()
         self.view = Chooser()
-        self.view.addItems(["By type", "By site"])
-        set_tip(self.view, "Show the types that grew, or the lines that allocated what grows")
+        self.view.addItems(["By type", "By site", "By count"])
+        set_tip(
+            self.view,
+            "Show the types that grew; the lines that allocated what grows; or the allocation sites that ran most, where they are counted (--count)",
+        )
         self.view.currentIndexChanged.connect(self._turn)
         for widget in (self.held, self.look, self.view):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -81,13 +84,18 @@ class GrowthPanel(TablePanel):
         """Whether allocation sites are shown, and not types."""
         return self.view.currentIndex() == 1
 
+    @property
+    def by_count(self) -> bool:
+        """Whether allocation sites are shown by their counts, and not types."""
+        return self.view.currentIndex() == 2
+
     def turn_to_sites(self) -> None:
         """Show allocation sites."""
         self.view.setCurrentIndex(1)
 
     def _turn(self) -> None:
         self.held.setVisible(self.by_site)
-        self.who.setVisible(not self.by_site)
+        self.who.setVisible(not self.by_site and not self.by_count)
         self._tell_look()
         self.turned.emit()
 
@@ -164,7 +172,7 @@ class GrowthPanel(TablePanel):
         """
         self.title.setText(title)
         self.when.setText(when)
-        columns = [BarColumn("Type", right=False)]
+        columns = [BarColumn("Site" if self.by_count else "Type", right=False)]
         for one in measures:
             columns.append(
                 BarColumn(

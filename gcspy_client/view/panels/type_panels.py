@@ -18,6 +18,7 @@ from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.growth import (
     GrowthLog,
     TypeSample,
+    counted_space,
     growing_space,
     growth,
     measures_of,
@@ -41,6 +42,10 @@ _TYPES_LEVEL = 3
 _AGAIN_SECS = 0.5
 """Between two questions about the same tile, as events come; another tile is asked about at once."""
 
+_NOT_COUNTED = Lines(
+    "Allocation sites are not counted here.",
+    "Start a Python program with gcspy run --count, or attach with --count.",
+)
 _LEVEL = (
     "The driver may report types at a higher level: Session ▸ Level, or --level 3 when attaching."
 )
@@ -55,6 +60,7 @@ class TypePanels(Part):
     Attributes:
         asking: The question and the answer.
         log: The counts of each type at past events.
+        site_log: The counts of each allocation site at past events.
         contents: The content of a tile.
         growth: The growth of types.
     """
@@ -66,6 +72,7 @@ class TypePanels(Part):
         self._compare = compare
         self.asking = TileQuestions(desk.link.send)
         self.log = GrowthLog()
+        self.site_log = GrowthLog()
         self.contents = ContentsPanel(desk.theme)
         self.growth = GrowthPanel(desk.theme)
         self.whole = self._stopped = False
@@ -235,11 +242,20 @@ class TypePanels(Part):
             self._identity = identity
             self._level_before = None
             self.log.clear()
+            self.site_log.clear()
+        counted = counted_space(live)
+        counts = None if counted is None else sample_of(live, counted)
+        if counts is not None:
+            self.site_log.add(counts)
         space = growing_space(live)
         sample = None if space is None else sample_of(live, space)
         if sample is not None:
             self.log.add(sample)
             self._lower_level()
+
+    @property
+    def _shown_log(self) -> GrowthLog:
+        return self.site_log if self.growth.by_count else self.log
 
     def _then(self, space: int) -> tuple[TypeSample | None, str]:
         """The earlier event, and what it is called: A, where one is set, else the first that this window saw."""
@@ -247,19 +263,21 @@ class TypePanels(Part):
         if moment is not None:
             state = moment.state.spaces.get(space)
             return (None if state is None else sample_of(moment.state, state)), "since A"
-        samples = self.log.samples
+        samples = self._shown_log.samples
         return (samples[0] if samples else None), "since the first event in this window"
 
     def _tell_growth(self) -> None:
         shown = self._desk.session.interpreter
-        space = growing_space(shown)
-        self.growth.offer_look(self._level_to_raise() is not None)
+        by_count = self.growth.by_count
+        space = counted_space(shown) if by_count else growing_space(shown)
+        self.growth.offer_look(not by_count and self._level_to_raise() is not None)
         if space is None:
-            self.growth.say(Lines("No space here has types.", _LEVEL))
+            self.growth.say(_NOT_COUNTED if by_count else Lines("No space here has types.", _LEVEL))
             return
+        what = "site" if by_count else "type"
         now, age = sample_of(shown, space), ""
         if now is None and shown.last_event is not None:  # the latest known answer stays
-            now = self.log.latest(space.space.id, shown.last_event.sequence)
+            now = self._shown_log.latest(space.space.id, shown.last_event.sequence)
             if now is not None:
                 age = (
                     f", as of {duration(max(0, shown.last_event.time_nanos - now.time_nanos))} ago"
@@ -267,9 +285,9 @@ class TypePanels(Part):
         then, called = self._then(space.space.id)
         if now is None or then is None:
             self._say_growth(
-                "Types were not gathered at this event."
+                f"{what.capitalize()}s were not gathered at this event."
                 if now is None
-                else "Types were not gathered at A: set another event as A."
+                else f"{what.capitalize()}s were not gathered at A: set another event as A."
             )
             return
         if then.sequence >= now.sequence:
@@ -280,9 +298,9 @@ class TypePanels(Part):
                 )
             )
             return
-        rows = growth(then, now, space, self.log.samples)
+        rows = growth(then, now, space, self._shown_log.samples)
         if not rows:
-            self._say_growth(f"No type changed {called}.")
+            self._say_growth(f"No {what} changed {called}.")
             return
         took = duration(now.time_nanos - then.time_nanos)
         title = f"{space.space.name}: what grew {called}"

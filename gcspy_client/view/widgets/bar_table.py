@@ -5,7 +5,7 @@ Rows are replaced often; order, selection and place stay. Knows cells; does not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import (
@@ -271,6 +271,14 @@ class BarTable(QTableView):
         self._rows.set_rows(rows)
         if fresh or grown:
             self._fit()
+
+    def show_row(self, wanted: Callable[[tuple[BarCell, ...]], bool]) -> None:
+        """Scroll to the first row that is wanted, if there is one, so that it is in the middle."""
+        for place, row in enumerate(self._rows.rows):
+            if wanted(row):
+                index = self._rows.index(place, 0)
+                self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+                return
 
     def _fit(self) -> None:
         header = self.horizontalHeader()

@@ -171,7 +171,7 @@ def test_it_shows_what_the_program_did(own_python: str, program: Path) -> None:
         source = table._details["source"](list(_values(found, "Bytes")).index(name), 100)
         assert source is not None
         marked = next(row for row in source.rows if str(row[0]).startswith("▶"))
-        assert marked[:2] == ("▶ 6", "        out.append((k, n))")
+        assert marked[0] == "▶  6          out.append((k, n))"
         found.close()
         found.work(10)  # it runs on without us
 

@@ -63,7 +63,7 @@ class SiteSpace:
             order=0,
         )
         self._since = add_count(
-            self.space, "Since last event", "How often it ran since the last event", order=1
+            self.space, "Since last event", "How often it ran since the last event", order=2
         )
         self._rate = add_amount(
             self.space,
@@ -76,7 +76,7 @@ class SiteSpace:
             self.space,
             "Bytes",
             "Bytes that its own instruction allocated so far, where each time takes as many; otherwise unknown",
-            order=2,
+            order=1,
         )
         self._kind = add_enumeration(
             self.space,
@@ -260,6 +260,7 @@ class _SourceTables(_Tables):
             return DetailTable(columns=_LINE_COLUMNS, note=f"The source of {file} is not known.")
         lines = source.splitlines()
         first = max(1, here.line - _AROUND)
+        width = len(str(here.line + _AROUND))
         by_line: dict[int, tuple[int, int]] = {}
         for row, site in enumerate(self._sites):
             if site.file == here.file and abs(site.line - here.line) <= _AROUND:
@@ -267,9 +268,8 @@ class _SourceTables(_Tables):
                 by_line[site.line] = count + int(self._count[row]), since + int(self._since[row])
         shown: list[tuple[Cell, ...]] = [
             (
-                f"{'▶ ' if number == here.line else ''}{number}",
-                lines[number - 1][:_LONGEST_LINE],
-                *by_line.get(number, (None, None)),
+                f"{'▶' if number == here.line else ' '} {number:>{width}}  {lines[number - 1][:_LONGEST_LINE]}",
+                *by_line.get(number, (0, 0)),
             )
             for number in range(first, min(len(lines), here.line + _AROUND) + 1)
         ]
@@ -289,19 +289,20 @@ class _SourceTables(_Tables):
             source = (self._received.source_of(site) or "").splitlines()
             text = source[line - 1].strip() if 0 < line <= len(source) else ""
             place = f"{_short(self._received.file_of(site))}:{line}"
-            rows.append((place, text[:_LONGEST_LINE], count, since))
+            rows.append((f"{place}  {text[:_LONGEST_LINE]}", count, since))
         rest = len(ordered) - len(rows)
         return DetailTable(
             columns=_LINE_COLUMNS,
             rows=tuple(rows),
             rest=rest,
-            rest_cells=("", "", None, None) if rest else (),
+            rest_cells=("", None, None) if rest else (),
         )
 
 
 _LINE_COLUMNS: Final = (
-    DetailColumn(name="Line", kind=ColumnKind.TEXT, about="Number of the line; ▶ marks the tile's"),
-    DetailColumn(name="Source", kind=ColumnKind.TEXT),
+    DetailColumn(
+        name="Source", kind=ColumnKind.TEXT, about="Number and text of the line; ▶ marks the tile's"
+    ),
     DetailColumn(name="Allocations", about="Executions of all sites of the line"),
     DetailColumn(name="Since last event", about="Those since the last event"),
 )
