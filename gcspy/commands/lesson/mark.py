@@ -45,7 +45,7 @@ _COLUMNS = (
     "--run",
     "runs",
     is_flag=True,
-    help="Run the code in the reports here, instead of trusting its results. It runs with your rights.",
+    help="Run the code in the reports here, instead of trusting its results: each file in a process without network, that can write nothing and read programs only, with limits of time and memory.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
 @json_option
@@ -63,13 +63,16 @@ def command(
     wanted = None if lesson is None else find_lesson(lesson)
     digest = "" if wanted is None else digest_of(wanted)
     rows: list[dict[str, Any]] = []
+    left_open: set[str] = set()
     for path in _files(reports):
         try:
             report = read_report(path)
         except CommandError as error:
             say_aside(f"gcspy: {error}")
             continue
-        rows.append(_row(report, digest, runs=runs))
+        rows.append(_row(report, digest, left_open, runs=runs))
+    for one in sorted(left_open):
+        say_aside(f"gcspy: not confined on this system: {one}")
     rows.sort(key=lambda row: str(row["student"]).lower())
     if as_json:
         say(json.dumps(rows))
@@ -98,11 +101,13 @@ def _cell(value: object) -> object:
     return f"'{text}" if isinstance(value, str) and text[:1] in ("=", "+", "-", "@") else text
 
 
-def _row(report: StudentReport, digest: str, *, runs: bool) -> dict[str, Any]:
+def _row(report: StudentReport, digest: str, left_open: set[str], *, runs: bool) -> dict[str, Any]:
     remarks = []
     if digest and report.digest != digest:
         remarks.append("another lesson, or another version of it")
-    code = [_run_again(one.name, one.source) if runs else asdict(one) for one in report.code]
+    code = [
+        _run_again(one.name, one.source, left_open) if runs else asdict(one) for one in report.code
+    ]
     remarks += [f"{one['name']}: {one['problem']}" for one in code if one["problem"]]
     return {
         "student": report.student,
@@ -117,24 +122,14 @@ def _row(report: StudentReport, digest: str, *, runs: bool) -> dict[str, Any]:
     }
 
 
-def _run_again(name: str, source: str) -> dict[str, Any]:
-    """Run a student's code here."""
-    import tempfile
+def _run_again(name: str, source: str, left_open: set[str]) -> dict[str, Any]:
+    """Run a student's code in a confined process; `left_open` gets what could not be confined."""
+    from gcspy.classroom.confined_trial import try_confined
 
-    from gcspy.classroom.trial import try_collector, try_program
-
-    with tempfile.TemporaryDirectory(prefix="gcspy-mark-") as folder:
-        path = Path(folder) / "student.py"
-        path.write_text(source, encoding="utf-8")
-        try:
-            trials = try_program(path) if "def work(" in source else try_collector(path)
-        except CommandError as error:
-            problem = str(error).replace(f"{folder}/student.py", name)
-            return {"name": name, "runs": 1, "right": 0, "problem": problem}
-    problems = [one.problem.replace(f"{folder}/student.py", name) for one in trials if one.problem]
-    right = sum(one.right for one in trials)
-    first = problems[0] if problems else ""
-    return {"name": name, "runs": len(trials), "right": right, "problem": first}
+    done = try_confined(source)
+    left_open |= set(done.open)
+    problem = done.problem.replace("student.py", name)
+    return {"name": name, "runs": done.runs, "right": done.right, "problem": problem}
 
 
 def _table(rows: list[dict[str, Any]]) -> list[str]:
