@@ -87,7 +87,7 @@ def try_confined(source: str, *, most_secs: float = _MOST_SECS) -> ConfinedResul
 
 
 def _read(child: subprocess.Popen[bytes], most_secs: float) -> bytes:
-    """What a child writes until it ends; not more than the limit."""
+    """The output of a child until it ends; not more than the limit."""
     output, _ = child.communicate(timeout=most_secs)
     return output[: _MOST_OUTPUT + 1]
 
