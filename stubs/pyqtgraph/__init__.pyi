@@ -5,7 +5,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFont, QPen
-from PySide6.QtWidgets import QGraphicsObject, QGraphicsView, QGraphicsWidget, QWidget
+from PySide6.QtWidgets import QGraphicsObject, QGraphicsView, QGraphicsWidget, QMenu, QWidget
 
 _Colour = str | QColor | tuple[int, int, int] | tuple[int, int, int, int]
 
@@ -51,6 +51,7 @@ class InfiniteLine(QGraphicsObject):
     def value(self) -> float: ...
 
 class PlotItem(QGraphicsWidget):
+    ctrlMenu: QMenu
     def addItem(self, item: QGraphicsObject, *, ignoreBounds: bool = ...) -> None: ...
     def getViewBox(self) -> ViewBox: ...
     def hideButtons(self) -> None: ...

@@ -44,10 +44,12 @@ def test_a_program_that_lets_itself_be_watched_starts_no_module_of_its_directory
 def test_a_sidecar_whose_parent_has_ended_says_nothing() -> None:
     reading, writing = os.pipe()
     os.close(reading)
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
     try:
         done = subprocess.run(
             command_of_sidecar(),
-            input=b'{"does": "watches", "pid": 1}\n',
+            input=b'{"does": "watches", "pid": %d}\n' % gone.pid,
             stdout=writing,
             stderr=subprocess.PIPE,
             timeout=120,

@@ -150,6 +150,22 @@ def test_a_gateway_whose_guardian_is_killed_takes_another(tmp_path: Path) -> Non
         assert target.works()
 
 
+def test_what_a_guardian_took_and_did_not_do_the_next_one_does(tmp_path: Path) -> None:
+    with program("serve") as target:
+        with session(target.address, tmp_path) as (_, viewer):
+            viewer.until_events(2)
+            stopped = _guardians()
+            for process in stopped:
+                os.kill(process, signal.SIGSTOP)
+            viewer.send(m.SetFilters(filters=(EventFilter(event=0, delay_millis=3),)))
+            viewer.until_events(6)
+            for process in stopped:
+                os.kill(process, signal.SIGKILL)
+            target.until("filters [True, True] [3, 0] [False, False]")
+        target.until("left")
+        assert target.works()
+
+
 def _guardians() -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():

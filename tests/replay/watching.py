@@ -10,6 +10,7 @@ from gcspy_replay.file import Recording
 from gcspy.connection.link import connect
 from tests.replay.viewing import assert_same_state
 from tests.server.viewer import Viewer
+from tests.waiting import PATIENCE_SECS
 
 __all__ = ["Watcher"]
 
@@ -39,7 +40,14 @@ class Watcher(Viewer):
         self.recording = recording
         self.positions: list[int] = []
         super().__init__(
-            connect(address, client=name, wants_control=control, person=person, following=following)
+            connect(
+                address,
+                client=name,
+                wants_control=control,
+                person=person,
+                following=following,
+                timeout_secs=PATIENCE_SECS,
+            )
         )
 
     def read(self) -> Message:

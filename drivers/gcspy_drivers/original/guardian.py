@@ -9,7 +9,8 @@ end, reads everything up to the server's answer, and closes only then.
        ▲────────────────────────values, read by the client itself──────────┘
 
 `S` sends the frame that follows, `F` keeps what follows as the farewell, `D` means that the server
-has already answered the farewell.
+has already answered the farewell. Each is answered by a datagram of a byte once it is done: what
+was not answered when this process ended, the client gives to the next one.
 
 It is run as a script, without any other module of ours: `guardian.py SERVER_FD CLIENT_FD GREETING`.
 """
@@ -44,6 +45,7 @@ def guard(server: socket.socket, client: socket.socket) -> None:
             farewell = data
         elif letter == b"D":
             answered = True
+        client.send(letter)
     if not answered:
         server.sendall(farewell)
         _drain(server)

@@ -10,6 +10,7 @@ import select
 import socket
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +54,7 @@ class OriginalLine:
         self._server.setblocking(False)
         self._farewell = b""
         self._closed = False
+        self._undone: deque[bytes] = deque()
         try:
             self._guardian = self._start(greeting)
         except OSError as error:
@@ -111,24 +113,43 @@ class OriginalLine:
             self._tell(b"D")
 
     def _tell(self, datagram: bytes) -> None:
+        """Have the guardian do something. One that is ended at this moment may take it and never do it: see `_hear_guardian`."""
+        self._hear_guardian()
+        self._undone.append(datagram)
         try:
             self._guardian.send(datagram)
         except OSError:
             self._replace_guardian()
+
+    def _hear_guardian(self) -> None:
+        """Read what it has done; replace it if it has ended.
+
+        Raises:
+            TargetGone: The server has ended.
+            TargetError: No other guardian can be started.
+        """
+        while select.select([self._guardian], [], [], 0)[0]:
             try:
-                self._guardian.send(datagram)
-            except OSError as error:
-                raise TargetError(f"{self._where}: its guardian does not answer") from error
+                done = self._guardian.recv(1)
+            except OSError:
+                done = b""
+            if not done:
+                self._replace_guardian()  # not again at once: it ends when the server has, whose data may be unread
+                return
+            if self._undone:
+                self._undone.popleft()
 
     def _replace_guardian(self) -> None:
-        """Start another guardian: somebody ended it, or the server has closed, which ends it, too."""
+        """Start another guardian: somebody ended it, or the server has closed, which ends it, too. It does what was not done."""
         if self.ended:
             raise TargetGone(f"the server at {self._where} has ended")
         self._guardian.close()
         try:
             self._guardian = self._start(b"")
             if self._farewell:
-                self._guardian.send(b"F" + self._farewell)
+                self._undone.appendleft(b"F" + self._farewell)
+            for datagram in self._undone:
+                self._guardian.send(datagram)
         except OSError as error:
             raise TargetError(f"{self._where}: cannot start its guardian again: {error}") from error
 
@@ -138,7 +159,10 @@ class OriginalLine:
         Raises:
             TargetGone: It has closed.
         """
-        if not select.select([self._server], [], [], max(0.0, secs))[0]:
+        ready = select.select([self._server, self._guardian], [], [], max(0.0, secs))[0]
+        if self._server not in ready:
+            if self._guardian in ready:
+                self._hear_guardian()
             return None
         try:
             data = self._server.recv(_READ_BYTES)
@@ -169,5 +193,6 @@ class OriginalLine:
         with contextlib.suppress(OSError):
             self._guardian.shutdown(socket.SHUT_WR)
             self._guardian.settimeout(_LEAVE_SECS)
-            self._guardian.recv(1)
+            while self._guardian.recv(1):
+                pass
         self._guardian.close()

@@ -48,7 +48,10 @@ def program(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]
     if request.param == "while it runs":
         # Before that it has made no block yet.
         maps = Path(f"/proc/{process.pid}/maps")
-        wait_until(lambda: "mimalloc" in maps.read_text(), "it has its allocator")
+        wait_until(
+            lambda: all(name in maps.read_text() for name in ("mimalloc", "libc.so")),
+            "it has its allocator, and its C library",
+        )
         with Process(process.pid) as target:
             load_allocator_library(target)
     yield process

@@ -71,6 +71,8 @@ def opened(watched: Watched, wait: Wait, *, by_number: bool = True) -> MainWindo
     watched.lay_out()
     first = window.history.panel.first
     wait(lambda: has_drawn(first, EVENTS) and is_settled(first))
+    watched.lay_out()  # what was read meanwhile may have made the timeline higher
+    wait(lambda: has_drawn(first, EVENTS) and is_settled(first))
     return window
 
 
