@@ -19,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -29,6 +31,23 @@ SOURCES = {
     "gcspy-samples": ROOT / "drivers/native/hotspot_samples.c",
 }
 PACKAGE = ROOT / "drivers/gcspy_drivers/hotspot"
+COUNTING_SOURCES = ROOT / "drivers/native/counting/gcspy"
+COUNTING_COMMON = ("SiteCounters", "SiteList", "CountingAgent")
+COUNTING_PARTS = (
+    (
+        ("-source", "11", "-target", "11"),
+        ("--add-exports=java.base/jdk.internal.org.objectweb.asm=ALL-UNNAMED", "AsmSites"),
+    ),
+    (("-source", "24", "-target", "24"), ("", "ClassFileSites")),
+)
+"""Versions of the parts of the agent in Java, flags of the compiler that they need, and their classes."""
+COUNTING_MANIFEST = """\
+Manifest-Version: 1.0
+Premain-Class: gcspy.CountingAgent
+Agent-Class: gcspy.CountingAgent
+Can-Retransform-Classes: true
+Can-Redefine-Classes: true
+"""
 FLAGS = (
     "-std=c11",
     "-O2",
@@ -132,6 +151,74 @@ def _build_agent(prefix: str, source: Path, into: Path) -> str:
     return _compile(prefix, into / name, (*FLAGS, *includes), [source])
 
 
+def find_jdks() -> list[Path]:
+    """Return the folders of JDKs: of JAVA_HOME, of the javac on the path, and of those where Debian has them."""
+    homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+    compiler = shutil.which("javac")
+    if compiler is not None:
+        homes.append(Path(os.path.realpath(compiler)).parent.parent)
+    jvms = Path("/usr/lib/jvm")
+    homes += sorted(jvms.iterdir()) if jvms.is_dir() else []
+    return list(dict.fromkeys(each.resolve() for each in homes if (each / "bin/javac").is_file()))
+
+
+def build_counting_agent(into: Path = PACKAGE) -> str:
+    """Build the agent in Java that counts allocation sites, unless it is there.
+
+    It has a part for JDKs up to 23, which a JDK of those compiles, and one for later ones.
+
+    Returns:
+        Why no part could be built; empty if it is there.
+    """
+    sources = sorted(COUNTING_SOURCES.glob("*.java"))
+    jdks = find_jdks()
+    text = b"".join(each.read_bytes() for each in sources) + repr(jdks).encode()
+    name = f"gcspy-counting-{hashlib.sha256(text).hexdigest()[:12]}.jar"
+    if (into / name).exists():
+        return ""
+    why = "there is no JDK"
+    with tempfile.TemporaryDirectory() as folder:
+        built: dict[str, Path] = {}
+        for number, (release, part) in enumerate(COUNTING_PARTS):
+            for jdk in jdks:
+                compiled = Path(folder, str(number))
+                compiled.mkdir(exist_ok=True)
+                failed = _java_compiled(jdk, release, part, compiled)
+                why = failed or why
+                if not failed:
+                    # The classes that both parts need are those of the older one.
+                    for path in sorted(compiled.rglob("*.class")):
+                        built.setdefault(path.relative_to(compiled).as_posix(), path)
+                    break
+        if not built:
+            return why
+        made = into / f"{name}.{os.getpid()}"
+        with zipfile.ZipFile(made, "w") as jar:
+            jar.writestr("META-INF/MANIFEST.MF", COUNTING_MANIFEST + f"Boot-Class-Path: {name}\n\n")
+            for inside, path in built.items():
+                jar.write(path, inside)
+        made.replace(into / name)
+    for old in into.glob("gcspy-counting-*.jar"):
+        if old.name != name:
+            old.unlink()
+    return ""
+
+
+def _java_compiled(jdk: Path, release: tuple[str, ...], part: tuple[str, str], into: Path) -> str:
+    """Compile one part with a JDK, and what both parts need; return why it cannot."""
+    needed, chosen = part
+    names = (*COUNTING_COMMON, chosen)
+    command = [str(jdk / "bin/javac"), "-nowarn", "-d", str(into), *release, *needed.split()]
+    command += [str(COUNTING_SOURCES / f"{each}.java") for each in names]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_COMPILE_SECS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{command[0]} failed: {error}"
+    return f"{command[0]} failed: {done.stderr.strip()[-400:]}" if done.returncode else ""
+
+
 def build_loops(loops: Loops, into: Path | None = None, flags: tuple[str, ...] = LOOP_FLAGS) -> str:
     """Build a library of loops, unless it is there.
 
@@ -195,6 +282,9 @@ def build_all() -> list[str]:
     """Build everything; return a line for each part that could not be built."""
     agents = build()
     lines = [f"the agent for JVMs is not built: {agents}. {REMEDY}"] if agents else []
+    counting = build_counting_agent()
+    if counting:
+        lines.append(f"gcspy-counting is not built: {counting}. {COUNTING_REMEDY}")
     for one in LOOPS:
         why_not = build_loops(one)
         if why_not:
@@ -205,11 +295,13 @@ def build_all() -> list[str]:
 def built_files() -> list[str]:
     """Return the built files, as paths from the root of the project."""
     agents = [path for prefix in SOURCES for path in PACKAGE.glob(f"{prefix}-*.so")]
+    agents += PACKAGE.glob("gcspy-counting-*.jar")
     loops = [path for one in LOOPS for path in one.folder.glob(f"{one.name}-*.so")]
     return sorted(f"/{path.relative_to(ROOT)}" for path in agents + loops)
 
 
 REMEDY = "exact events of JVMs need it: apt-get install gcc libc6-dev default-jdk-headless, and install gcspy again; all else works"
+COUNTING_REMEDY = "allocation sites of JVMs are not counted without it: apt-get install default-jdk-headless, and install gcspy again"
 LOOPS_REMEDY = (
     "the same is computed more slowly: apt-get install gcc libc6-dev, and install gcspy again"
 )

@@ -50,7 +50,7 @@ _COMMANDS = {
         "ask.growth": "Show which types grew between two events.",
         "compare": "Compare two recordings stream by stream.",
         "objects": "Query the objects of an object trace.",
-        "ask.count": "Run a Python program and count its allocations by line.",
+        "ask.count": "Run a Python or Java program and count its allocations by line.",
     },
     "Teach": {
         "demo": "Show a demo program, simulate a collector, or take a lesson.",

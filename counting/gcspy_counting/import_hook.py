@@ -15,6 +15,9 @@ from gcspy_counting.code_replacement import functions, replace_code
 __all__ = ["ImportHook"]
 
 _OWN_MODULES = ("gcspy_counting", "gcspy_stub")
+_OWN_FILE = globals().get("__file__")
+"""This file; None where the package was loaded from texts."""
+_OWN_FOLDER = os.path.join(os.path.dirname(os.path.realpath(_OWN_FILE)), "") if _OWN_FILE else None
 
 
 def _library_folders() -> tuple[str, ...]:
@@ -97,6 +100,8 @@ class ImportHook:
     def wants(self, module: str, path: str) -> bool:
         """Say whether a module is instrumented; what counts never counts itself."""
         if module.partition(".")[0] in _OWN_MODULES:
+            return False
+        if _OWN_FOLDER is not None and os.path.realpath(path).startswith(_OWN_FOLDER):
             return False
         for name in self._include:
             if name == "*" or module == name or module.startswith(name + "."):

@@ -58,8 +58,11 @@ def _summary(report: dict[str, Any]) -> list[str]:
     share = f"{report['increments'] / executions:.0%}" if executions else "none"
     lines = [
         f"{executions:,} executions at {len(report['sites']):,} sites, counted with {report['increments']:,} increments ({share} of one for each execution)",
-        f"{report['code_objects']:,} code objects instrumented in {report['instrumenting_secs']:.2f} s",
     ]
+    if report["instrumenting_secs"]:
+        lines.append(
+            f"{report['code_objects']:,} code objects instrumented in {report['instrumenting_secs']:.2f} s"
+        )
     planned = report["replanned"]
     if planned:
         before = sum(each["before"] for each in planned)

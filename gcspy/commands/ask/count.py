@@ -1,8 +1,9 @@
-"""`gcspy count`: run a Python program, and count how often each of its allocation sites ran."""
+"""`gcspy count`: run a Python or Java program, and count how often each of its allocation sites ran."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -52,9 +53,25 @@ __all__ = ["command"]
     metavar="FILE",
     help="SVG file for --graph.",
 )
+@click.option(
+    "--attach",
+    "pid",
+    type=click.IntRange(1),
+    metavar="PID",
+    help="Count in this running JVM instead of starting a program. For Python: gcspy attach PID --count.",
+)
+@click.option(
+    "--over",
+    "over_secs",
+    type=click.FloatRange(0.1, 86_400),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --attach: how long to count.",
+)
 @top_option(100_000)
 @json_option
-@click.argument("program")
+@click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
     module: bool,
@@ -65,12 +82,16 @@ def command(
     plan: str,
     graph: str | None,
     output: Path | None,
+    pid: int | None,
+    over_secs: float,
     top: int,
     as_json: bool,
-    program: str,
+    program: str | None,
     arguments: tuple[str, ...],
 ) -> int:
-    """Run a Python program and count its allocations by line.
+    """Run a Python or Java program and count its allocations by line.
+
+    PROGRAM is a Python program, or `java` with its arguments. --attach counts in a JVM that runs.
 
     Counts are exact, also after exceptions and with threads. They are executions of the lines' own
     instructions: a call counts once, whatever the function allocates. Functions written in C are
@@ -81,9 +102,24 @@ def command(
     """
     from gcspy_protocol.errors import CommandError
 
+    from gcspy.site_counts.counted_jvm import count_running_jvm, is_jvm, run_counted_jvm
     from gcspy.site_counts.counted_run import CountSettings, run_counted
     from gcspy.site_counts.site_table import print_as_json, print_as_text, write_graph
 
+    if (pid is None) == (program is None):
+        raise click.UsageError("give a program, or --attach PID")
+    if pid is not None or (program is not None and not (module or code) and is_jvm(program)):
+        if graph is not None:
+            raise click.UsageError("--graph is for Python programs: omit it")
+        counted = (
+            count_running_jvm(pid, over_secs)
+            if pid is not None
+            else run_counted_jvm(str(program), arguments)
+        )
+        show = partial(print_as_json, counted) if as_json else partial(print_as_text, counted, top)
+        show()
+        return counted.exit_code
+    assert program is not None
     if module and code:
         raise CommandError("-m and -c exclude each other: give one of them")
     if (graph is None) != (output is None):

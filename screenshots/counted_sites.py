@@ -1,4 +1,4 @@
-"""Takes pictures of allocation sites with counts, of a program that runs already: ``python screenshots/counting.py``."""
+"""Takes pictures of allocation sites with counts, of a program that runs already: ``python screenshots/counted_sites.py``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def see_sites(window: MainWindow) -> None:
 
 
 def see_growth(window: MainWindow) -> None:
-    """What grew, by count."""
+    """The sites that grew, by count."""
     see_sites(window)
     window.desk.docks.show("growth")
     let_live(2.0)
