@@ -18,18 +18,21 @@ from gcspy.output.quantities import amount_of, budget_of, patience_of
 __all__ = [
     "CONDITION",
     "DriverCommand",
+    "RecordingPath",
     "allocation_samples_option",
     "class_options",
     "driver_option",
     "driver_options",
     "count_option",
     "driver_values_of",
+    "engine_option",
     "file_argument",
     "files_argument",
     "heap_source_argument",
     "hold_option",
     "inject_option",
     "is_address",
+    "jobs_option",
     "json_option",
     "language_option",
     "listen_option",
@@ -43,6 +46,7 @@ __all__ = [
     "read_token",
     "reconnect_option",
     "sampling_options",
+    "stored_files_argument",
     "theme_option",
     "token_option",
     "top_option",
@@ -506,6 +510,19 @@ file_argument = click.argument(
 )
 """One file of a recording."""
 
+
+class RecordingPath(click.Path):
+    """A path that exists, or an address of a storage, which stays a text."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take an address as it is."""
+        if isinstance(value, str) and _STORED.match(value):
+            return value
+        return super().convert(value, param, ctx)
+
+
+_STORED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
 files_argument = click.argument(
     "files",
     metavar="FILE...",
@@ -514,6 +531,15 @@ files_argument = click.argument(
     type=click.Path(exists=True, path_type=Path),
 )
 """A recording: a file, the files of a split one, or the folder of a ring."""
+
+stored_files_argument = click.argument(
+    "files",
+    metavar="FILE|ADDRESS...",
+    nargs=-1,
+    required=True,
+    type=RecordingPath(exists=True, path_type=Path),
+)
+"""The same, or the addresses of such files in a storage."""
 
 
 def new_file_option(what: str) -> Callable[[F], F]:

@@ -18,6 +18,7 @@ from gcspy.hosts.playback_host import PlayingOptions, default_playing_address, p
 from gcspy.hosts.sidecar import start_sidecar
 from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.options import (
+    RecordingPath,
     class_options,
     language_option,
     listen_option,
@@ -63,11 +64,11 @@ def loop_of(text: str) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-class _Played(click.Path):
+class _Played(RecordingPath):
     """The path of a recording, or the name of a lesson that has one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not os.path.lexists(value):
+        if not os.path.lexists(value) and "://" not in str(value):
             from gcspy_replay.samples import lesson_recording
 
             found = lesson_recording(str(value))
@@ -137,7 +138,7 @@ class _Played(click.Path):
 @theme_option
 @class_options
 def command(
-    files: tuple[Path, ...],
+    files: tuple[Path | str, ...],
     no_window: bool,
     listen: tuple[str, ...],
     web: tuple[str, ...],
@@ -163,6 +164,9 @@ def command(
     still being written is played up to its end and continues as it grows. Each viewer has its own
     playback, or follows another viewer. Damaged parts are skipped and reported. LESSON is a name
     from `gcspy demo --list`; its recording comes with GCspy.
+
+    FILE may be an address such as s3://BUCKET/NAME or https://HOST/NAME: ranges of it are read as
+    they are played. The window then has no graphs of the whole recording, and no bookmarks.
 
     FILE may also be an object trace: a .gctrace (`gcspy trace`), which may still be written, or a
     trace of a Java VM (AntTracks): a folder with its files, its trace file, or a .tar.xz of them.
@@ -201,6 +205,8 @@ def command(
         )
         if no_window:
             return _serve(options)
+        # The window reads files for graphs and bookmarks; a recording at an address is played by the sidecar alone.
+        paths = tuple(path for path in files if isinstance(path, Path))
         sidecar = stack.enter_context(start_sidecar(options))
         # Loaded while the sidecar starts: both take about half a second.
         with interruption_held_back():
@@ -217,8 +223,8 @@ def command(
         return run_window(
             sidecar.addresses[0],
             theme=theme,
-            recording=sidecar.files or files,
-            opened=files,
+            recording=sidecar.files or paths,
+            opened=paths,
             compare=compare,
             front=front_door(),
             class_options=class_options,

@@ -9,7 +9,6 @@ recordings; does not know tables.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from gcspy_protocol.errors import GCspyError
@@ -94,7 +93,7 @@ class Features:
 def features_of(file: str) -> Features:
     """Return the row of a recording; an error of ours becomes a row."""
     try:
-        with Recording.open(Path(file)) as recording:
+        with Recording.open(file) as recording:
             return _read(file, recording)
     except GCspyError as error:
         return Features(file, error=visible(str(error)))

@@ -233,7 +233,7 @@ def _opening_progress(
 
 def _is_written(recording: Recording) -> bool:
     """Whether a recorder probably still writes it: it was not closed, and one of its files has changed recently."""
-    if recording.finished:
+    if recording.finished or any("://" in part.window.source.name for part in recording.parts):
         return False
     newest = max(Path(part.window.source.name).stat().st_mtime for part in recording.parts)
     return time.time() - newest < _LATELY_SECS

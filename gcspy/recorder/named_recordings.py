@@ -31,8 +31,16 @@ def opened(paths: Iterable[Path | str]) -> Iterator[Recording]:
         CommandError: It is an object trace.
     """
     from gcspy_replay.file import Recording
+    from gcspy_replay.file.parts.addresses import is_address
 
-    named = [Path(path) for path in paths]
+    given = list(paths)
+    if any(map(is_address, given)):
+        with progress_bar("looking for chunks") as progress:
+            recording = Recording.open(*given, progress=progress)
+        with recording:
+            yield recording
+        return
+    named = [Path(path) for path in given]
     trace = next((path for path in named if names_trace(path)), None)
     if trace is not None:
         raise CommandError(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from gcspy.options import trace_options
+from gcspy.options import RecordingPath, trace_options
 from gcspy.output.terminal import say, say_aside
 from gcspy.recorder.original_traces import names_original
 
@@ -18,7 +19,7 @@ SUFFIX = ".gctrace"
 
 
 @click.command()
-@click.argument("trace", metavar="TRACE", type=click.Path(exists=True, path_type=Path))
+@click.argument("trace", metavar="TRACE", type=RecordingPath(exists=True, path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -37,7 +38,7 @@ SUFFIX = ".gctrace"
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @trace_options
 def command(
-    trace: Path,
+    trace: Path | str,
     output: Path,
     target: str | None,
     force: bool,
@@ -58,8 +59,31 @@ def command(
     With --to anttracks it is a folder with the files of an AntTracks trace; a trace with frees
     cannot become one.
 
-    TRACE may also be a trace of GCspy 1.0 (2002): what its server sent, compressed by gzip or not.
+    TRACE may also be a trace of GCspy 1.0 (2002): what its server sent, compressed by gzip or not; or
+    the address of a file, such as s3://BUCKET/NAME, which is copied first.
     """
+    options = (output, target, force, as_json, tile_bytes, clock_bytes)
+    if isinstance(trace, Path):
+        _convert(trace, *options)
+        return
+    from gcspy.output.progress import progress_bar
+    from gcspy.storage.local_copy import local_copy
+
+    with ExitStack() as stack:
+        with progress_bar("copying the trace") as progress:
+            copy = stack.enter_context(local_copy(trace, progress))
+        _convert(copy, *options)
+
+
+def _convert(
+    trace: Path,
+    output: Path,
+    target: str | None,
+    force: bool,
+    as_json: bool,
+    tile_bytes: int | None,
+    clock_bytes: int | None,
+) -> None:
     if names_original(trace):
         if tile_bytes is not None or clock_bytes is not None:
             raise click.UsageError(

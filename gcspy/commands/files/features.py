@@ -33,7 +33,7 @@ def command(
 
     The columns are growth, fragmentation, time in collections, the largest types and anomalies;
     docs/fleets.md describes them. A recording that cannot be read has a row with the error. One file
-    is open at a time.
+    is open at a time. FILE may be an address such as s3://BUCKET/NAME, of which only ranges are read.
     """
     from gcspy.fleet.engine import engine_of
     from gcspy.fleet.feature_table import gathered, print_summary, rows_as_json, write_parquet

@@ -12,7 +12,7 @@ import click
 from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.text.visible import Lines, visible
 
-from gcspy.options import files_argument, json_option
+from gcspy.options import json_option, stored_files_argument
 from gcspy.output.terminal import say
 from gcspy.recorder.named_recordings import opened
 
@@ -31,12 +31,13 @@ _LAST_YEAR_NANOS = 253_000_000_000 * 10**9
 
 
 @click.command()
-@files_argument
+@stored_files_argument
 @json_option
-def command(files: tuple[Path, ...], as_json: bool) -> None:
+def command(files: tuple[Path | str, ...], as_json: bool) -> None:
     """Summarise a recording.
 
-    Shows target, spaces, streams, events, duration, size and integrity. Reads only the index. `gcspy verify` checks every byte.
+    Shows target, spaces, streams, events, duration, size and integrity. Reads only the index. FILE may
+    be an address such as s3://BUCKET/NAME or https://HOST/NAME, of which only ranges are read. `gcspy verify` checks every byte.
     """
     with opened(files) as recording:
         facts = facts_of(recording) | _added(files, recording.facts.recording)
@@ -123,14 +124,15 @@ def _snapshot_bytes(recording: Recording) -> float | None:
     return sum(sizes) / len(sizes) if sizes else None
 
 
-def _added(files: tuple[Path, ...], recording: bytes) -> dict[str, Any]:
+def _added(files: tuple[Path | str, ...], recording: bytes) -> dict[str, Any]:
     """The content of the sidecar file."""
     from gcspy_replay.file import Sidecar, read_sidecar, sidecar_of
 
     found, wrong = Sidecar(), ""
     try:
-        path = sidecar_of(files)
-        there = read_sidecar(path)
+        paths = [one for one in files if isinstance(one, Path)]
+        path = sidecar_of(paths) if len(paths) == len(files) else Path()
+        there = read_sidecar(path) if paths else None
         if there is not None and not there.belongs_to(recording):
             wrong = f"{path} belongs to another recording, {there.recording.hex()}"
         elif there is not None:

@@ -163,6 +163,8 @@ class Cursor:
             raise RecordingError(
                 f"event {number} is not in the recording: it begins with event {at.place.first}"
             )
+        if not self._same(at):
+            at.part.window.source.prefetch([(at.place.offset, at.place.offset + at.place.size)])
         rows = at.part.rows(at.place)
         if number - at.place.first >= len(rows):
             raise CorruptChunk(

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from gcspy_replay.file.cursor import ChunkAt, Cursor, Places, RecordedEvent
 from gcspy_replay.file.layout import PartFacts
+from gcspy_replay.file.parts.addresses import is_address, sources_at
 from gcspy_replay.file.parts.packed_source import open_source
 from gcspy_replay.file.parts.part import RecordingPart
 from gcspy_replay.file.parts.scan import DamagedRange, Progress
@@ -66,8 +67,8 @@ EVENTS = np.dtype(
 """
 
 
-def sources_of(paths: Iterable[Path]) -> list[ByteSource]:
-    """The files of a recording: files as given, and for a folder those of the ring in it.
+def sources_of(paths: Iterable[Path | str]) -> list[ByteSource]:
+    """The files of a recording: files as given, and for a folder those of the ring in it. Texts are addresses.
 
     Raises:
         RecordingError: There is none, or it cannot be read.
@@ -75,6 +76,9 @@ def sources_of(paths: Iterable[Path]) -> list[ByteSource]:
     sources: list[ByteSource] = []
     try:
         for path in paths:
+            if isinstance(path, str):
+                sources.extend(sources_at(path))
+                continue
             if not path.is_dir():
                 sources.append(open_source(path))
                 continue
@@ -187,9 +191,10 @@ class Recording(Places):
     def open(
         cls, *paths: Path | str, limits: Limits = CLIENT_LIMITS, progress: Progress | None = None
     ) -> Recording:
-        """Open a file, the files of a split recording, or the folder of a ring."""
-        named = [Path(path) for path in paths]
-        catalogue = (lambda: sources_of(named)) if any(path.is_dir() for path in named) else None
+        """Open a file, the files of a split recording, or the folder of a ring; or addresses of them (`parts.addresses`)."""
+        named = [path if is_address(path) else Path(path) for path in paths]
+        folder = any(isinstance(path, Path) and path.is_dir() for path in named)
+        catalogue = (lambda: sources_of(named)) if folder else None
         return cls(sources_of(named), limits=limits, progress=progress, catalogue=catalogue)
 
     def again(self) -> Recording:
@@ -386,6 +391,8 @@ class Recording(Places):
     def _read_events(self) -> NDArray[Any]:
         tables = []
         part_numbers = {id(part): part.facts.part for part in self._parts}
+        for part in self._parts:
+            part.prefetch_tables()
         for at in self._with_events:
             rows = at.part.rows(at.place)
             table = np.zeros(len(rows), dtype=EVENTS)

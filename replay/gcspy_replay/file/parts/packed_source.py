@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -129,7 +129,18 @@ def open_source(path: Path) -> ByteSource:
     Raises:
         RecordingError: It cannot be read, or is packed and none of it can be unpacked.
     """
-    file = FileSource(path)
+    return unpacked_source(FileSource(path))
+
+
+def unpacked_source(file: ByteSource) -> ByteSource:
+    """Bytes as they are, or their unpacked content.
+
+    Args:
+        file: The bytes; closed with the result, or now if there is an error.
+
+    Raises:
+        RecordingError: They cannot be read, or are packed and none of it can be unpacked.
+    """
     try:
         if file.read_at(0, len(_MAGIC)) != _MAGIC:
             return file
@@ -211,6 +222,13 @@ class PackedSource(ByteSource):
             pieces.append(piece)
             offset += len(piece)
         return b"".join(pieces)
+
+    def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Prepare for reading ranges of the recording: the blocks that have them."""
+        if ranges:
+            first = bisect_right(self._starts, ranges[0][0]) - 1
+            last = bisect_right(self._starts, ranges[-1][1] - 1) - 1
+            self._file.prefetch([(self._places[first][0], sum(self._places[last]))])
 
     def again(self) -> PackedSource:
         """Another source of the same bytes; the table is not read again."""

@@ -293,6 +293,15 @@ class RecordingPart(ChunkFile):
             self._scan = PartScan(self.window, self._start, limits)
             self.refresh(progress)
 
+    def prefetch_tables(self) -> None:
+        """Prepare for reading the event tables of all chunks."""
+        ends = [
+            (one.offset + one.end_at, one.offset + one.size)
+            for one in self.places
+            if one.events and one.end_at and one.number not in self._made
+        ]
+        self.window.source.prefetch(ends)
+
     def again(self, source: ByteSource) -> RecordingPart:
         """The same part for another reader, with all that this one knows of it.
 

@@ -8,6 +8,7 @@ reads do not exist on every system that views recordings.
 from __future__ import annotations
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -16,12 +17,16 @@ from gcspy_protocol.errors import CorruptChunk, NotARecording, RecordingError
 
 __all__ = ["FileSource", "MemorySource", "ByteSource", "Window", "WorkExceeded"]
 
-_AHEAD_BYTES = 64 << 10
-"""Read at once when frames are hopped over: a page-cache read of 64 KiB costs little more than one of 28 bytes."""
-
 
 class ByteSource(Protocol):
-    """Bytes that can be read at any place; they may grow, and never change."""
+    """Bytes that can be read at any place; they may grow, and never change.
+
+    Attributes:
+        ahead_bytes: Bytes that a `Window` reads at least at a time.
+    """
+
+    ahead_bytes: int = 64 << 10
+    """Read at once when frames are hopped over: a page-cache read of 64 KiB costs little more than one of 28 bytes."""
 
     @property
     def name(self) -> str:
@@ -32,6 +37,9 @@ class ByteSource(Protocol):
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes; fewer where it ends."""
+
+    def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Prepare for reading these ranges, first byte and byte behind the last, ascending. A hint, for sources where each request costs."""
 
     def again(self) -> ByteSource:
         """Another source of the same bytes, for another reader."""
@@ -197,7 +205,7 @@ class Window:
         """Count work that is done without `get`."""
         self._charged += size
 
-    def get(self, offset: int, size: int, *, ahead: int = _AHEAD_BYTES) -> bytes:
+    def get(self, offset: int, size: int, *, ahead: int | None = None) -> bytes:
         """Up to `size` bytes at `offset`; fewer where the source ends.
 
         Raises:
@@ -211,7 +219,8 @@ class Window:
         at = offset - self._start
         if at < 0 or at + size > len(self._data):
             self._start, at = offset, 0
-            self._data = self.source.read_at(offset, max(size, ahead))
+            more = self.source.ahead_bytes if ahead is None else ahead
+            self._data = self.source.read_at(offset, max(size, more))
         found = self._data[at : at + size]
         self.handed_bytes += len(found)
         self._charged += _CALL_BYTES
