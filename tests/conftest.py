@@ -119,8 +119,9 @@ def _children() -> set[int]:
 
 
 def _threads() -> set[threading.Thread]:
-    # trio keeps idle worker threads for ten seconds for later requests; they end by themselves.
-    return {thread for thread in threading.enumerate() if not thread.name.startswith("Trio ")}
+    # trio keeps idle worker threads for ten seconds for later requests; they end by themselves. fsspec's are for the whole process.
+    shared = ("Trio ", "fsspecIO", "asyncio_")
+    return {thread for thread in threading.enumerate() if not thread.name.startswith(shared)}
 
 
 def _describe(process: psutil.Process) -> str:

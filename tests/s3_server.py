@@ -109,6 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         length = headers.pop("length", str(len(body)))
         self.send_header("Content-Length", length)
+        # No connection outlives its request: no thread is left behind.
+        self.send_header("Connection", "close")
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()

@@ -299,7 +299,8 @@ def main() -> None:
             text = []
             for at in _FAR:
                 slope, value, error = fitted(numbers, values, at)
-                text.append(f"{value:,.1f} s (times or by {error:.2f}) at {at:,}")
+                off = f"times or by {error:.2f}" if len(rows) > 2 else "error not known"
+                text.append(f"{value:,.1f} s ({off}) at {at:,}")
             print(f"{given.kind}: {name} grows as events^{slope:.2f}: {', '.join(text)}")
 
 

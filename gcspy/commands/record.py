@@ -12,6 +12,7 @@ from gcspy_protocol.errors import CommandError
 from gcspy.connection.session import joinable
 from gcspy.options import (
     DriverCommand,
+    RecordingPath,
     driver_options,
     driver_values_of,
     inject_option,
@@ -38,8 +39,8 @@ __all__ = ["command"]
     "--output",
     metavar="FILE",
     required=True,
-    type=click.Path(path_type=Path),
-    help="File to write; with --keep-last, a folder.",
+    type=RecordingPath(path_type=Path),
+    help="File to write; with --keep-last, a folder, or the address of one such as s3://BUCKET/FOLDER.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing recording.")
 @click.option("--events", type=click.IntRange(1), metavar="N", help="Stop after N events.")
@@ -84,7 +85,7 @@ __all__ = ["command"]
 @token_option
 def command(
     source: str,
-    output: Path,
+    output: Path | str,
     force: bool,
     events: int | None,
     seconds: float | None,
@@ -111,12 +112,23 @@ def command(
     With a PID, the process is monitored until this command ends; so is a server of GCspy 1.0, with
     gcspy666://HOST:PORT. Recording ends at Ctrl-C, SIGTERM
     or the end of the target. Each event is written when it arrives: the file stays readable
-    however the recorder ends.
+    however the recorder ends. In a storage, each part appears when it is full.
     """
     if split_size is not None and keep_last is not None:
         raise click.UsageError("--keep-last splits the recording itself: omit --split-size")
+    address = output if isinstance(output, str) else None
+    if address is not None and keep_last is None:
+        raise click.UsageError(
+            "a recording in a storage is written part by part: say with --keep-last how much of it is kept"
+        )
+    shown = Path(output)
     destination = Destination(
-        path=output, split_bytes=split_size, keep=keep_last, replace=force, sync_secs=sync
+        path=shown,
+        split_bytes=split_size,
+        keep=keep_last,
+        replace=force,
+        sync_secs=sync,
+        address=address,
     )
     destination.check()
     if names_recording(source):
@@ -158,7 +170,7 @@ def command(
             ReconnectingLink(dial, within_secs=reconnect, say=say_aside) as link,
             stop_signals() as stop,
         ):
-            with status_line(output) as show:
+            with status_line(shown) as show:
                 deadline = None if lossless is None else LosslessMode(lossless)
                 recorder = Recorder(link, lambda: taps[0], destination.open, lossless=deadline)
                 report = recorder.run(
@@ -169,7 +181,7 @@ def command(
                     on_progress=show,
                 )
             destination.put_beside(recorder.added)
-            facts = report_facts(report, destination.files())
+            facts = report_facts(report, destination.sizes())
             if as_json or facts["files"]:
                 say(json.dumps(facts) if as_json else report_line(report, facts))
             if report.error is not None:

@@ -31,6 +31,7 @@ class Destination:
         keep: The limit of the folder; None: everything is kept.
         replace: Whether an existing recording may be replaced.
         sync_secs: How often data is flushed to the disk; 0: left to the system.
+        address: Of a folder in a storage, in place of the path; it needs a limit.
     """
 
     path: Path
@@ -38,6 +39,7 @@ class Destination:
     keep: Kept | None = None
     replace: bool = False
     sync_secs: float = 0.0
+    address: str | None = None
     _store: Store | None = field(default=None, init=False, repr=False)
 
     def check(self) -> None:
@@ -46,6 +48,11 @@ class Destination:
         Raises:
             CommandError: A recording exists and may not be replaced, or its folder does not exist.
         """
+        if self.address is not None:
+            from gcspy.storage.file_system import file_system_of
+
+            file_system_of(self.address)
+            return
         if not self.path.parent.is_dir():
             raise CommandError(
                 f"there is no folder {self.path.parent} for {self.path.name}: create it first"
@@ -88,6 +95,17 @@ class Destination:
         """
         from gcspy_replay.file import FileStore, RingStore, SplitStore
 
+        if self.address is not None:
+            from gcspy.storage.remote_ring import RemoteRing
+
+            assert self.keep is not None
+            self._store = RemoteRing(
+                self.address,
+                keep_bytes=self.keep.size_bytes,
+                keep_nanos=self.keep.nanos,
+                replace=self.replace,
+            )
+            return self._store
         # A part of the previous recording, left beside the new ones, would be taken for one of
         # them.
         if self.replace and (self.keep is not None or self.split_bytes is not None):
@@ -119,9 +137,17 @@ class Destination:
         """
         from gcspy_replay.file import put_sidecar, sidecar_path
 
-        files = self.files()
+        files = [] if self.address is not None else self.files()
         if files and not added.empty:
             put_sidecar(sidecar_path(self.path if self.keep is not None else files[0]), added)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each of its existing files, in order."""
+        if self.address is not None:
+            from gcspy.storage.remote_ring import RemoteRing
+
+            return self._store.kept if isinstance(self._store, RemoteRing) else {}
+        return {str(path): path.stat().st_size for path in self.files()}
 
     def files(self) -> list[Path]:
         """Its existing files, in order."""

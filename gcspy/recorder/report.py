@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,12 @@ _RATE_OVER = 12
 """Rates are over this many refreshes, three seconds."""
 
 
-def report_facts(report: RecordingReport, files: list[Path]) -> dict[str, Any]:
-    """The report as plain JSON values."""
+def report_facts(report: RecordingReport, files: Mapping[str, int]) -> dict[str, Any]:
+    """The report as plain JSON values; `files` are bytes by name."""
     cost = report.progress.cost
     return {
-        "files": [str(path) for path in files],
-        "bytes": sum(path.stat().st_size for path in files),
+        "files": list(files),
+        "bytes": sum(files.values()),
         "written_bytes": report.progress.written_bytes,
         "events": report.progress.events,
         "missed": report.progress.missed,

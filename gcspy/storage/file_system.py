@@ -19,6 +19,7 @@ from gcspy.exit_codes import ExitCode
 
 __all__ = ["StoragePlace", "file_system_of", "shown_address", "storage_error"]
 
+_S3: Final = ("s3", "s3a")
 _WEB: Final = ("http", "https")
 _CONNECT_SECS: Final = 10
 _READ_SECS: Final = 30
@@ -67,6 +68,8 @@ def file_system_of(address: str) -> StoragePlace:
         ) from error
     except Exception as error:  # each file system has errors of its own
         raise storage_error(shown, "cannot be opened", error) from error
+    if scheme in _S3:
+        system.retries = 1  # whoever asks asks again: no waiting within waiting
     return StoragePlace(system, str(path), shown)
 
 
@@ -74,7 +77,7 @@ def _options(scheme: str) -> dict[str, Any]:
     """Return the limits of waiting; fsspec's own configuration may have others."""
     from fsspec.config import conf
 
-    if scheme in ("s3", "s3a"):
+    if scheme in _S3:
         if "config_kwargs" in conf.get("s3", {}):
             return {}
         retries = {"max_attempts": _S3_ATTEMPTS, "mode": "standard"}

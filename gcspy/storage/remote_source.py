@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from gcspy_protocol.errors import RecordingError
@@ -120,8 +121,15 @@ class RemoteSource(ByteSource):
         Raises:
             RecordingError: They cannot be read.
         """
-        if ranges and ranges[-1][1] - ranges[0][0] <= _MOST_PREFETCHED:
-            self._need(ranges[0][0] // _BLOCK, (ranges[-1][1] - 1) // _BLOCK, ahead=0)
+        if not ranges or ranges[-1][1] - ranges[0][0] > _MOST_PREFETCHED:
+            return
+        first, last = ranges[0][0] // _BLOCK, min((ranges[-1][1] - 1) // _BLOCK, self._last)
+        missing = [number for number in range(first, last + 1) if number not in self._kept]
+        runs = sum(after != before + 1 for before, after in pairwise(missing)) + 1
+        if missing and runs > 1:
+            self._fetch(missing[0], missing[-1])
+        elif missing:
+            self._need(missing[0], missing[-1], ahead=0)
 
     def again(self) -> RemoteSource:
         """Another source of the same bytes."""

@@ -13,13 +13,13 @@ import os
 from collections import deque
 from io import FileIO
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gcspy_protocol.errors import RecordingError
 
 from gcspy_replay.file.storage.sync import Syncer
 
-__all__ = ["SUFFIX", "FileStore", "MemoryStore", "RingStore", "SplitStore", "Store"]
+__all__ = ["SUFFIX", "FileStore", "MemoryStore", "RingStore", "SplitStore", "Store", "TimedStore"]
 
 SUFFIX = ".gcspy"
 
@@ -48,6 +48,15 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Nothing more will be written."""
+
+
+@runtime_checkable
+class TimedStore(Protocol):
+    """A store whose parts should last a certain time."""
+
+    @property
+    def part_nanos(self) -> int | None:
+        """How long a part should last; None: that does not matter."""
 
 
 def _create(path: Path, syncer: Syncer, *, replace: bool) -> FileIO:

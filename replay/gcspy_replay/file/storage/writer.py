@@ -48,7 +48,7 @@ from gcspy_replay.file.layout import (
 )
 from gcspy_replay.file.records.blocks import FAST_LEVEL, LEVEL, ColumnPacker, RecordPacker
 from gcspy_replay.file.records.record import RecordWriter
-from gcspy_replay.file.storage.store import RingStore, Store
+from gcspy_replay.file.storage.store import Store, TimedStore
 from gcspy_replay.file.storage.tap import WireTap
 
 __all__ = ["PACKED_RULE", "ChunkRule", "RecordingWriter"]
@@ -111,8 +111,9 @@ class ChunkRule:
     @classmethod
     def of(cls, store: Store) -> ChunkRule:
         """The rule for a store: in a ring with a time limit, a chunk must not last longer than a part should."""
-        if isinstance(store, RingStore) and store.part_nanos is not None:
-            return cls(most_secs=min(cls().most_secs, store.part_nanos / _NANOS))
+        part_nanos = store.part_nanos if isinstance(store, TimedStore) else None
+        if part_nanos is not None:
+            return cls(most_secs=min(cls().most_secs, part_nanos / _NANOS))
         return cls()
 
     def ends(self, *, events: int, span_nanos: int, delta_bytes: int, key_bytes: int) -> bool:
