@@ -49,7 +49,7 @@ class DaskEngine:
         futures = [self._client.submit(function, *task, pure=False) for task in tasks]
         numbers = {each.key: number for number, each in enumerate(futures)}
         try:
-            for each in as_completed(futures):
+            for each in as_completed(futures, loop=self._client.loop):
                 yield numbers[each.key], each.result()
                 each.release()
         except KilledWorker as error:
