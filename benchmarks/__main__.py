@@ -62,6 +62,7 @@ BENCHMARKS = {
     "traced_programs": "benchmarks.native.traced_programs",
     "rebuilt_heap": "benchmarks.objects.rebuilt_heap",
     "long_traces": "benchmarks.objects.long_traces",
+    "capacity": "benchmarks.fleet.capacity",
     "trace_session": "benchmarks.objects.trace_session",
 }
 """The modules of those that need nothing but this machine, by name. Those of `BY_NAME_ONLY` need a package index or a JVM, and are run by their names."""

@@ -13,6 +13,7 @@ from gcspy_replay.file import Recording
 from pyarrow import parquet
 
 from gcspy.cli import main
+from gcspy.fleet.engine import LocalEngine
 from gcspy.fleet.feature_table import gathered, rows_as_json
 from gcspy.fleet.features import Features, features_of
 from gcspy_client.model.panels.growth import growing_space, measures_of
@@ -84,7 +85,7 @@ def test_a_thousand_recordings_need_few_descriptors() -> None:
     now = len(os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (now + 8, hard))
     try:
-        rows = list(gathered([str(DEMO)] * 12, 1))
+        rows = list(gathered([str(DEMO)] * 12, LocalEngine(1)))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert [row["error"] for row in rows_as_json(rows)] == [None] * 12

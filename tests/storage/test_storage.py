@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,12 +152,8 @@ def test_features_of_an_address_are_those_of_the_file(server: S3Server) -> None:
     server.objects["b/demo.gcspy"] = DEMO.read_bytes()
     found, local = features_of("s3://b/demo.gcspy"), features_of(str(DEMO))
     assert found.error is None
-    assert found.__class__(**{**_fields(found), "file": str(DEMO)}) == local
+    assert replace(found, file=str(DEMO)) == local
     assert "it is not there" in str(features_of("s3://b/none.gcspy").error)
-
-
-def _fields(row: object) -> dict[str, object]:
-    return {name: getattr(row, name) for name in row.__class__.__slots__}
 
 
 def test_an_object_trace_at_an_address_is_converted(

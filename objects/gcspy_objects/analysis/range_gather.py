@@ -57,7 +57,8 @@ def write_range(trace: str, index: str, folder: str, part: tuple[int, ...]) -> R
     Raises:
         GCspyError: The index is not there, the trace is not, or the files cannot be written.
     """
-    one = TraceRange(*part[:4], bool(part[4]))
+    number, checkpoint, first, last, final = part
+    one = TraceRange(number, checkpoint, first, last, bool(final))
     with open_trace(trace) as opened:
         known = read_index(Path(index))
         if known is None or not opened.threads.extend(known.threads):

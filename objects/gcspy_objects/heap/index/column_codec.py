@@ -53,10 +53,11 @@ def unpack_column(packed: bytes, dtype: np.dtype[Any], count: int) -> NDArray[An
 def _zigzag(values: NDArray[Any]) -> NDArray[Any]:
     """Return unsigned numbers that are small where the signed ones with the same bits are near 0."""
     sign = values >> values.dtype.type(values.dtype.itemsize * 8 - 1)
-    return (values << values.dtype.type(1)) ^ (values.dtype.type(0) - sign)
+    packed: NDArray[Any] = (values << values.dtype.type(1)) ^ (values.dtype.type(0) - sign)
+    return packed
 
 
 def _unzigzag(values: NDArray[Any]) -> NDArray[Any]:
-    return (values >> values.dtype.type(1)) ^ (
-        values.dtype.type(0) - (values & values.dtype.type(1))
-    )
+    one = values.dtype.type(1)
+    plain: NDArray[Any] = (values >> one) ^ (values.dtype.type(0) - (values & one))
+    return plain

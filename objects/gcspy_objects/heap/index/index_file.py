@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,7 +51,7 @@ def write_index(index: HeapIndex, folder: Path) -> None:
     """
     with (folder / "checkpoints").open("wb") as file:
         index.checkpoints.copy_to(file)
-    plain: bytes = msgpack.packb(_facts_of(index), default=int)
+    plain: bytes = msgpack.packb(_facts_of(index))
     packed = zstandard.ZstdCompressor(3, write_content_size=True).compress(plain)
     head = _MAGIC + INDEX_VERSION.to_bytes(4, "little") + hashlib.sha256(packed).digest()
     (folder / "index").write_bytes(head + packed)
@@ -117,9 +117,10 @@ class _SpaceLists:
 
 
 def _collection(one: TraceCollection, spaces: _SpaceLists) -> list[Any]:
+    values: tuple[Any, ...] = tuple(one)
     return [
         spaces.row(value) if name in _SPACES else value
-        for name, value in zip(TraceCollection._fields, one, strict=True)
+        for name, value in zip(TraceCollection._fields, values, strict=True)
     ]
 
 
@@ -177,17 +178,13 @@ def _longs(data: bytes, columns: int) -> NDArray[np.int64]:
 
 
 def _read_collection(values: Sequence[Any], spaces: list[Spaces]) -> TraceCollection:
-    read: dict[str, Callable[[Any], Any]] = dict.fromkeys(_SPACES, spaces.__getitem__)
-    return TraceCollection(
-        *(
-            read[name](value)
-            if name in read
-            else tuple(value)
-            if isinstance(value, list)
-            else value
-            for name, value in zip(TraceCollection._fields, values, strict=True)
-        )
-    )
+    named = dict(zip(TraceCollection._fields, values, strict=True))
+    for name, value in named.items():
+        if name in _SPACES:
+            named[name] = spaces[value]
+        elif isinstance(value, list):
+            named[name] = tuple(value)
+    return TraceCollection(**named)
 
 
 def _read_findings(facts: dict[str, Any]) -> Findings:

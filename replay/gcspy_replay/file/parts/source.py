@@ -38,8 +38,9 @@ class ByteSource(Protocol):
     def read_at(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes; fewer where it ends."""
 
-    def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
+    def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:  # noqa: ARG002  # most sources need no hint
         """Prepare for reading these ranges, first byte and byte behind the last, ascending. A hint, for sources where each request costs."""
+        return
 
     def again(self) -> ByteSource:
         """Another source of the same bytes, for another reader."""

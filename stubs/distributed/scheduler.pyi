@@ -1,0 +1,2 @@
+class KilledWorker(Exception):
+    task: str

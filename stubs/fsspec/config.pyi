@@ -1,0 +1,3 @@
+from typing import Any
+
+conf: dict[str, dict[str, Any]]

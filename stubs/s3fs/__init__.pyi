@@ -1,0 +1,3 @@
+class S3FileSystem:
+    @classmethod
+    def clear_instance_cache(cls) -> None: ...
