@@ -96,7 +96,7 @@ class Destination:
         from gcspy_replay.file import FileStore, RingStore, SplitStore
 
         if self.address is not None:
-            from gcspy.storage.remote_ring import RemoteRing
+            from gcspy.storage.remote_store import RemoteRing
 
             assert self.keep is not None
             self._store = RemoteRing(
@@ -144,7 +144,7 @@ class Destination:
     def sizes(self) -> dict[str, int]:
         """Bytes of each of its existing files, in order."""
         if self.address is not None:
-            from gcspy.storage.remote_ring import RemoteRing
+            from gcspy.storage.remote_store import RemoteRing
 
             return self._store.kept if isinstance(self._store, RemoteRing) else {}
         return {str(path): path.stat().st_size for path in self.files()}

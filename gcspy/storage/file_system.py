@@ -98,7 +98,7 @@ def storage_error(shown: str, what: str, error: BaseException) -> RecordingError
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError):
-        return "it is not there"
+        return "there is no such file"
     if isinstance(error, PermissionError):
         return "no permission: are the credentials of the storage set, such as AWS_PROFILE or AWS_ACCESS_KEY_ID?"
     if isinstance(error, TimeoutError):

@@ -19,8 +19,8 @@ from tests.s3_server import S3Server, s3_server
 pytest.importorskip("s3fs", reason="needs the extra storage")
 
 from gcspy.fleet.features import features_of
-from gcspy.storage import remote_ring, remote_source
-from gcspy.storage.remote_ring import RemoteRing
+from gcspy.storage import remote_source, remote_store
+from gcspy.storage.remote_store import RemoteRing
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "replay/samples/demo-cpython-3.11.gcspy"
@@ -50,17 +50,21 @@ def server(running: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
     return running
 
 
+class Noise(Small):
+    """A session whose values compress badly."""
+
+    @staticmethod
+    def values(number: int, tiles: int = 9) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        """The values at an event."""
+        return np.random.default_rng(number).integers(0, 256, tiles, dtype=np.uint8)
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording of 1.5 MB in 27 chunks that compress badly."""
     path = tmp_path_factory.mktemp("large") / "large.gcspy"
-    small = Small(FileStore(path), rule=ChunkRule(weight=99, most_events=8), tiles=12_000)
-    values = [
-        np.random.default_rng(number).integers(0, 256, 12_000, dtype=np.uint8)
-        for number in range(260)
-    ]
-    small.values = lambda number, tiles=9: values[number]  # type: ignore[method-assign]
-    small.events(210).writer.close()
+    rule = ChunkRule(weight=99, most_events=8)
+    Noise(FileStore(path), rule=rule, tiles=12_000).events(210).writer.close()
     return path
 
 
@@ -153,7 +157,7 @@ def test_features_of_an_address_are_those_of_the_file(server: S3Server) -> None:
     found, local = features_of("s3://b/demo.gcspy"), features_of(str(DEMO))
     assert found.error is None
     assert replace(found, file=str(DEMO)) == local
-    assert "it is not there" in str(features_of("s3://b/none.gcspy").error)
+    assert "there is no such file" in str(features_of("s3://b/none.gcspy").error)
 
 
 def test_an_object_trace_at_an_address_is_converted(
@@ -188,7 +192,7 @@ def test_an_address_that_cannot_be_is_said_so(server: S3Server, address: str, wh
 def test_a_ring_keeps_the_latest_parts_in_a_storage(
     server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_ring, "_PIECE_BYTES", 5 << 20)
+    monkeypatch.setattr(remote_store, "_PIECE_BYTES", 5 << 20)
     store = RemoteRing("s3://b/night", keep_bytes=8_000)
     Small(store, rule=ChunkRule(weight=99, most_events=5)).events(400).writer.close()
     names = sorted(server.objects)
@@ -222,7 +226,7 @@ def test_a_large_part_goes_in_pieces(server: S3Server, tmp_path: Path) -> None:
 def test_parts_that_a_storage_does_not_take_stay_in_a_folder_that_is_named(
     server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_ring, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(remote_store, "_PAUSES", (0.0, 0.0))
     store = RemoteRing("s3://b/night", keep_nanos=10**12)
     server.failures = 10**9
     store.begin(1)
