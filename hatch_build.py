@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent
 SOURCES = {
     "gcspy-agent": ROOT / "drivers/native/hotspot_agent.c",
     "gcspy-samples": ROOT / "drivers/native/hotspot_samples.c",
+    "gcspy-hotspot-trace": ROOT / "drivers/native/hotspot_trace.c",
 }
 PACKAGE = ROOT / "drivers/gcspy_drivers/hotspot"
 COUNTING_SOURCES = ROOT / "drivers/native/counting/gcspy"

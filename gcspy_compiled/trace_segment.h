@@ -108,6 +108,7 @@ enum segment_flags {
     SEGMENT_OWN_ALLOCATOR = 1, /* the program's malloc is not ours: it has its own, linked statically */
     SEGMENT_PYTHON = 2,        /* blocks of CPython; bits 60 to 63 of an ALLOCATE's second word are its domain + 1 */
     SEGMENT_OBJECTS = 4,       /* and its objects */
+    SEGMENT_RUNTIME = 8,       /* objects of another managed runtime: addresses are in the order of births */
 };
 
 /* Records: words of 64 bits, little endian. The lowest three bits of the first tell the kind, since addresses are

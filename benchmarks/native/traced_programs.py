@@ -235,9 +235,12 @@ def native_programs(folder: Path) -> Iterator[tuple[str, list[str]]]:
     passes = subprocess.run(
         [compiler, "-print-prog-name=cc1plus"], check=True, capture_output=True, text=True
     )
+    place = subprocess.run(
+        [compiler, "-print-multiarch"], check=True, capture_output=True, text=True
+    )
     yield (
         "cc1plus",
-        [passes.stdout.strip(), "-quiet", "-O1", "-std=c++17", "-D_GNU_SOURCE", str(source), "-o", "/dev/null"],
+        [passes.stdout.strip(), "-quiet", "-imultiarch", place.stdout.strip(), "-O1", "-std=c++17", "-D_GNU_SOURCE", str(source), "-o", "/dev/null"],
     )  # fmt: skip
     threads = folder / "threads.c"
     threads.write_text(_THREADS)

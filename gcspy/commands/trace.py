@@ -12,6 +12,8 @@ from gcspy.output.quantities import Kept, kept_of
 
 __all__ = ["command"]
 
+_SAMPLE_BYTES = 16384
+
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option(
@@ -59,7 +61,18 @@ __all__ = ["command"]
     help="Python interpreter of the program: 3.9 to 3.15. Default: the one that runs gcspy.",
 )
 @click.option(
-    "--native", is_flag=True, help="Run PROGRAM as a native program, also if its name ends in .py."
+    "--sample",
+    "sample_bytes",
+    type=click.IntRange(0, (1 << 31) - 1),
+    default=_SAMPLE_BYTES,
+    show_default=True,
+    metavar="BYTES",
+    help="Programs of java: trace one object for about BYTES that a thread allocates. 0: each, which takes many times as long.",
+)
+@click.option(
+    "--native",
+    is_flag=True,
+    help="Run PROGRAM as a native program, also if its name ends in .py, or is java.",
 )
 @json_option
 @click.argument("program", required=False)
@@ -75,6 +88,7 @@ def command(
     module: bool,
     code: bool,
     python: str,
+    sample_bytes: int,
     native: bool,
     as_json: bool,
     program: str | None,
@@ -86,6 +100,7 @@ def command(
       gcspy trace -- ./server --port 80        blocks of malloc, new and mmap, with their callers
       gcspy trace --stacks full -- ./server    the same with whole stacks
       gcspy trace program.py                   Python's objects (3.13 on) or blocks, with lines
+      gcspy trace -- java -cp classes Main     samples of Java's objects, with lines (JDK 11 on)
       gcspy objects sites server.gctrace       what lives at the end, by site
       gcspy replay server.gctrace              the heap at any moment, in a window
 
@@ -101,8 +116,9 @@ def command(
 
     from gcspy.recorder.new_file import need_place
     from gcspy.tracer.frame_names import name_frames
+    from gcspy.tracer.java_agent import java_agent
     from gcspy.tracer.trace_report import report_as_json, report_as_text
-    from gcspy.tracer.traced_run import PythonProgram, TracedRun, TraceSettings
+    from gcspy.tracer.traced_run import JavaProgram, PythonProgram, TracedRun, TraceSettings
 
     if attach is not None:
         raise Unsupported(
@@ -131,14 +147,18 @@ def command(
     is_python = module or code or (program.endswith(".py") and not native)
     if is_python and form == "script" and not Path(program).is_file():
         raise CommandError(f"no such file: {program}; give a Python script, or -m MODULE")
-    how = PythonProgram(interpreter=python, form=form) if is_python else None
+    how: PythonProgram | JavaProgram | None = None
+    if is_python:
+        how = PythonProgram(interpreter=python, form=form)
+    elif Path(program).name == "java" and not native:
+        how = JavaProgram(agent=java_agent(arguments), sample_bytes=sample_bytes)
     with TracedRun([program, *arguments], settings, how) as run:
         exit_code = run.follow((lambda _definitions: b"") if no_names else name_frames)
         if run.refusal is not None:
             raise Unsupported(
                 f"{program} was not traced",
                 found=run.refusal,
-                known="CPython 3.9 to 3.15 with its global interpreter lock",
+                known="CPython 3.9 to 3.15 with its global interpreter lock, and HotSpot from JDK 11 on",
             )
         if as_json:
             report_as_json(run.summaries, exit_code)

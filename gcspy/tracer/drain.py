@@ -23,6 +23,7 @@ __all__ = [
     "OBJECTS_FLAG",
     "OWN_ALLOCATOR_FLAG",
     "PYTHON_FLAG",
+    "RUNTIME_FLAG",
     "DrainCounts",
     "EncodedEvents",
     "LiveBlocks",
@@ -49,7 +50,7 @@ _SIGNATURES: Final = {
     "drain_owners": f"int64(int64, {_I64})",
     "drain_stop": "void(int64)",
 }
-OWN_ALLOCATOR_FLAG, PYTHON_FLAG, OBJECTS_FLAG = 1, 2, 4
+OWN_ALLOCATOR_FLAG, PYTHON_FLAG, OBJECTS_FLAG, RUNTIME_FLAG = 1, 2, 4, 8
 """Bits of `SegmentFacts.flags`: ``enum segment_flags``."""
 _MAGIC: Final = 0x3147455359504347
 _BLOCKS: Final = 1024

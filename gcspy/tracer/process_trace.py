@@ -22,6 +22,7 @@ from gcspy.tracer.drain import (
     OBJECTS_FLAG,
     OWN_ALLOCATOR_FLAG,
     PYTHON_FLAG,
+    RUNTIME_FLAG,
     DrainCounts,
     LiveBlocks,
     SegmentDrain,
@@ -38,6 +39,8 @@ _BLOCK_SECS: Final = 1.0
 """No event is longer in memory only."""
 _GLIBC: Final = AddressParameters(4, 24, 8)
 _PYMALLOC: Final = AddressParameters(4, 1, 0)
+_BIRTHS: Final = AddressParameters(4, 1, 0)
+"""Addresses in the order of births, each behind the one before it."""
 
 
 class TraceSummary(NamedTuple):
@@ -80,20 +83,30 @@ class ProcessTrace:
         stacks: ``none``, ``caller`` or ``full``.
         run: 32 hexadecimal digits, the same for all files of a run.
         keep_nanos: How much of the trace is kept at least; None: all.
+        sample_bytes: Of a runtime whose objects are sampled: one object for about so many bytes; 0: each.
 
     Raises:
         CommandError: There is no memory.
     """
 
     def __init__(
-        self, segment: Path, path: Path, stacks: str, run: str, keep_nanos: int | None = None
+        self,
+        segment: Path,
+        path: Path,
+        stacks: str,
+        run: str,
+        keep_nanos: int | None = None,
+        *,
+        sample_bytes: int = 0,
     ) -> None:
         self.segment, self.path = segment, path
+        self._sample_bytes = sample_bytes
         self.drain = SegmentDrain(segment)
         self.facts = self.drain.facts
         self.definitions = SegmentDefinitions()
         is_python = bool(self.facts.flags & PYTHON_FLAG)
-        self._parameters = _PYMALLOC if is_python else _GLIBC
+        is_ordered = bool(self.facts.flags & RUNTIME_FLAG)
+        self._parameters = _BIRTHS if is_ordered else _PYMALLOC if is_python else _GLIBC
         self.error: TraceError | None = None
         self._written = time.monotonic()
         self._looked = time.monotonic()
@@ -239,6 +252,13 @@ class ProcessTrace:
 
     def _kind(self) -> dict[str, str]:
         """Return what the HEADER says of the events."""
+        if self.facts.flags & RUNTIME_FLAG:
+            births = "all that code of Java makes"
+            if self._sample_bytes:
+                births = (
+                    f"sampled: one for about {self._sample_bytes} bytes that a thread allocates"
+                )
+            return {"unit": "objects", "births": births, "types": "all", "addresses": "births"}
         if self.facts.flags & OBJECTS_FLAG:
             return {"unit": "objects", "births": "all", "types": "all"}
         if self.facts.flags & PYTHON_FLAG:

@@ -13,7 +13,7 @@ from gcspy_protocol.errors import Unsupported
 from gcspy_protocol.text.visible import Lines
 
 from gcspy.output.terminal import say, say_aside
-from gcspy.tracer.drain import OBJECTS_FLAG, PYTHON_FLAG
+from gcspy.tracer.drain import OBJECTS_FLAG, PYTHON_FLAG, RUNTIME_FLAG
 from gcspy.tracer.process_trace import TraceSummary
 
 __all__ = ["report_as_json", "report_as_text"]
@@ -74,7 +74,12 @@ def flaws_of(one: TraceSummary) -> list[str]:
         )
     if facts.full_sites:
         flaws.append(f"{facts.full_sites:,} allocations have no site: there are too many sites")
-    if facts.flags & OBJECTS_FLAG:
+    if facts.flags & RUNTIME_FLAG:
+        flaws.append(
+            "addresses are in the order of births, not places in the heap; not seen are objects that the JVM makes for itself, and those that its compiler "
+            "never allocates"
+        )
+    elif facts.flags & OBJECTS_FLAG:
         flaws.append(
             f"{counts.reused_objects:,} objects came from free lists, which hold {counts.cached_objects:,} dead ones, {counts.cached_bytes:,} bytes, at the end; "
             f"{counts.unknown_objects:,} births and deaths were of objects from before the trace"

@@ -29,7 +29,7 @@ from gcspy.tracer.running_traces import note_trace
 from gcspy.tracer.segment_definitions import SegmentDefinitions
 from gcspy_compiled.libraries import find_library
 
-__all__ = ["PythonProgram", "TraceSettings", "TracedRun", "preloaded_library"]
+__all__ = ["JavaProgram", "PythonProgram", "TraceSettings", "TracedRun", "preloaded_library"]
 
 _SHARED_MEMORY: Final = Path("/dev/shm")
 _BUSY_BYTES: Final = 1 << 20
@@ -71,6 +71,19 @@ class PythonProgram:
     form: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JavaProgram:
+    """A program of Java's: the command begins with the JVM's launcher.
+
+    Attributes:
+        agent: Path of the agent that tells its objects.
+        sample_bytes: One object is traced for about so many bytes that are allocated; 0: each.
+    """
+
+    agent: Path
+    sample_bytes: int
+
+
 @dataclass(slots=True)
 class _Running:
     """Traces of processes that run."""
@@ -103,7 +116,7 @@ class TracedRun:
     Args:
         command: The program and its arguments.
         settings: What is traced.
-        python: It is a program of Python's, by its form; None: it is a native one.
+        how: It is a program of Python's, or of Java's; None: it is a native one.
 
     Raises:
         CommandError: The library is not there, or the program cannot be started.
@@ -113,9 +126,10 @@ class TracedRun:
         self,
         command: Sequence[str],
         settings: TraceSettings,
-        python: PythonProgram | None = None,
+        how: PythonProgram | JavaProgram | None = None,
     ) -> None:
         self.settings = settings
+        self._sample_bytes = how.sample_bytes if isinstance(how, JavaProgram) else 0
         self.summaries: list[TraceSummary] = []
         self._run = secrets.token_hex(16)
         self._running = _Running()
@@ -126,7 +140,7 @@ class TracedRun:
             "GCSPY_TRACE_FOLDER": str(self._folder),
             "GCSPY_TRACE_FOLLOW": str(int(settings.children)),
         }
-        if python is not None:
+        if isinstance(how, PythonProgram):
             told = {
                 "library": str(library),
                 "folder": str(self._folder),
@@ -134,7 +148,14 @@ class TracedRun:
                 "children": settings.children,
             }
             begin = str(Path(__file__).parent / "begin.py")
-            command = [python.interpreter, begin, json.dumps(told), python.form, *command]
+            command = [how.interpreter, begin, json.dumps(told), how.form, *command]
+        elif how is not None:
+            variables |= {
+                "GCSPY_RUNTIME_LIBRARY": str(library),
+                "GCSPY_RUNTIME_STACKS": settings.stacks,
+                "GCSPY_RUNTIME_INTERVAL": str(how.sample_bytes),
+            }
+            command = [command[0], f"-agentpath:{how.agent}", *command[1:]]
         else:
             variables["GCSPY_TRACE_STACKS"] = settings.stacks
             preloads = [str(library), *os.environ.get("LD_PRELOAD", "").split()]
@@ -227,7 +248,12 @@ class TracedRun:
             path = self._path_of(pid)
             known.begun.add(segment)  # whatever happens, it is begun once
             known.by_segment[segment] = ProcessTrace(
-                segment, path, self.settings.stacks, self._run, self.settings.keep_nanos
+                segment,
+                path,
+                self.settings.stacks,
+                self._run,
+                self.settings.keep_nanos,
+                sample_bytes=self._sample_bytes,
             )
             known.latest_of_pid[pid] = segment
             with suppress(OSError):

@@ -1,0 +1,83 @@
+"""Objects of a JVM: their births and deaths are those that the program counts, under each collector; and moves can be followed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from gcspy_objects.heap import RebuiltHeap
+from gcspy_objects.trace import open_trace
+
+from gcspy.cli import main
+
+PROGRAM = Path(__file__).parent / "programs/Trees.java"
+COLLECTORS = ("Serial", "Parallel", "G1")
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("javac")
+    if compiler is None:
+        pytest.skip("there is no javac")
+    folder = tmp_path_factory.mktemp("classes")
+    subprocess.run([compiler, "-d", str(folder), str(PROGRAM)], check=True, timeout=120)
+    return folder
+
+
+def trace_of(classes: Path, path: Path, collector: str, rounds: int, depth: int) -> int:
+    """Trace each object of the program; return the exit code."""
+    java = str(shutil.which("java"))
+    options = [f"-XX:+Use{collector}GC", "-Xmx32m", "-cp", str(classes)]
+    return main(
+        ["trace", "-o", str(path), "--sample", "0", "--", java, *options, "Trees", str(rounds), str(depth)]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("collector", ["G1"])
+def test_births_and_deaths_are_those_that_the_program_counts(
+    classes: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], collector: str
+) -> None:
+    path = tmp_path / "trees.gctrace"
+    assert trace_of(classes, path, collector, 100, 7) == 0
+    out, err = capfd.readouterr()
+    made, kept = map(int, out.split())
+    assert "addresses are in the order of births" in err
+    with open_trace(path) as trace, RebuiltHeap(trace) as heap:
+        assert not heap.findings
+        assert len(heap.collections) >= 1
+        (node,) = trace.types.rows_named("Trees$Node")
+        lives = list(heap.lives())
+        born = sum(int((one.type == node).sum()) for one in lives)
+        left = sum(int(((one.type == node) & (one.freed_event < 0)).sum()) for one in lives)
+        assert (born, left) == (made, kept)
+        sites = {
+            trace.sites.name(int(row))
+            for one in lives
+            for row in one.site[one.type == node].tolist()
+        }
+        assert sites == {"Trees.make (Trees.java) @ 21"}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("collector", COLLECTORS)
+def test_slots_of_weak_references_follow_every_move(
+    classes: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    collector: str,
+) -> None:
+    monkeypatch.setenv("GCSPY_RUNTIME_CHECK", "Trees$Node")
+    assert trace_of(classes, tmp_path / "trees.gctrace", collector, 300, 11) == 0
+    found = re.search(r"([0-9]+) moves, ([0-9]+) wrong", capfd.readouterr().err)
+    assert found is not None
+    assert int(found[1]) > 10_000
+    assert int(found[2]) == 0
+
+
+def test_a_concurrent_collector_is_refused_in_words(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "-o", "/dev/null", "--force", "--", "java", "-XX:+UseZGC", "Main"]) != 0
+    assert "Serial, Parallel and G1" in capfd.readouterr().err
