@@ -178,7 +178,8 @@ def flame_graph_of(table: DetailTable) -> FlameGraph:
         raise RemoteProtocolError(
             f"an answer with columns {', '.join(columns) or 'none'}; expected those of a flame graph"
         )
-    parents, depths = [], []
+    parents: list[int] = []
+    depths: list[int] = []
     for row, cells in enumerate(table.rows):
         parent = cells[0]
         if not isinstance(parent, int) or not (0 <= parent < row or (row == 0 and parent == -1)):

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.flame_graph import FlameGraph, box_colour
-from gcspy_client.view.plain.text import draw_text, set_accessible_name
+from gcspy_client.view.plain.text import draw_text, elided, set_accessible_name
 from gcspy_client.view.theme import tokens
 
 __all__ = ["FlameCanvas"]
@@ -191,7 +191,10 @@ class FlameCanvas(QWidget):
                     painter.drawRect(rect.adjusted(1, 1, -1, -1))
                 if rect.width() >= _TEXT_LEAST:
                     painter.setPen(QColor("#ffffff" if dark else "#000000"))
-                    words = painter.fontMetrics().elidedText(
-                        graph.name[box], Qt.TextElideMode.ElideRight, int(rect.width()) - 6
+                    words = elided(
+                        painter.fontMetrics(),
+                        graph.name[box],
+                        Qt.TextElideMode.ElideRight,
+                        rect.width() - 6,
                     )
                     draw_text(painter, rect.adjusted(3, 0, -3, 0), _LEFT, words)

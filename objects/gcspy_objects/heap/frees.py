@@ -165,9 +165,10 @@ def take_frees(
     clock = part.allocated + sums[np.searchsorted(news.birth, event)]
     sizes, flags = _sizes_and_flags(state, part, news, victim)
     ended, after = _collections(state, batch, low, high, part, news, _Ends(event, sizes, flags))
-    if isinstance(state.observer, SizeObserver):
+    observer: object = state.observer
+    if isinstance(observer, SizeObserver):
         own, mine = program(news.flags), program(flags)
-        state.observer.resized(
+        observer.resized(
             batch.place.event + low,
             batch.place.event + high,
             (part.objects, part.bytes),
