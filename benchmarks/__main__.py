@@ -56,6 +56,7 @@ BENCHMARKS = {
     "holders": "benchmarks.cpython.holders",
     "malloc": "benchmarks.native.malloc",
     "running_malloc": "benchmarks.native.running_malloc",
+    "noted_accesses": "benchmarks.native.noted_accesses",
     "simulator": "benchmarks.objects.simulator",
     "traces": "benchmarks.objects.traces",
     "trace_format": "benchmarks.objects.trace_format",

@@ -146,6 +146,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             )
         if self._accesses is not None and self._accesses.ends_at(event):
             self._accesses.announced(event, arenas())
+        if self._writes is not None:
+            self._follow_writes(lambda writes: writes.let_collect())
 
     def gather_still(self, request: GatherRequest, event: StubEvent) -> None:
         """Gather what is wanted."""

@@ -83,8 +83,12 @@ class PoolWrites:
         if kind == 0 and generation >= _FULL and self._protected:
             ranges = arena_ranges(arenas(), self._geometry)
             self._before_full = ranges, self._record.written(ranges)
-            self._pages.rest()
             self._protected = False
+
+    def let_collect(self) -> None:
+        """Remove all protection if `announced` told of a full collection, which writes to most pages: after others have read what they follow."""
+        if self._before_full is not None:
+            self._pages.rest()
 
     def take(self, arenas: Sequence[Arenas]) -> None:
         """Look which pools may have been written since the last call; from now on the next ones are noted.

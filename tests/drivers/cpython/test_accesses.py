@@ -19,7 +19,7 @@ from gcspy_drivers.cpython.options import ACCESSES
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.pages.trial import try_pages
 
-from gcspy_server.api import AttachOptions, ServerSpace, StringNames
+from gcspy_server.api import AttachOptions, Event, ServerSpace, StringNames
 from tests.drivers.cpython.stubbed import StubbedTarget, Watching
 from tests.drivers.cpython.test_recorded import LIBRARY
 from tests.drivers.targets import VERSIONS, find_python
@@ -275,6 +275,8 @@ for one in used:
     one.x = None
 say("used")
 sys.stdin.readline()
+gc.collect()
+say("collected")
 """
 
 
@@ -296,3 +298,18 @@ def test_types_on_idle_pools_are_those_that_are_not_used() -> None:
         used, kept = (names.index(name) for name in ("Used", "Kept"))
         assert values["Idle bytes"][used] < values["Bytes"][used] // 50
         assert values["Idle bytes"][kept] > values["Bytes"][kept] * 49 // 50
+
+        # The same at the event at which the interval ends, where written pools are read again.
+        at_starts: list[int] = []
+
+        def note(event: Event) -> None:
+            if event.cause.startswith("generation 2") and "collected" not in event.cause:
+                stream = next(
+                    one for one in session.space("Types").streams if one.name == "Idle bytes"
+                )
+                at_starts.append(int(stream.values[kept]))
+
+        watching.server.add_observer(note)
+        target.say("collect again")
+        assert session.line() == "collected"
+        assert at_starts[-1] > values["Bytes"][kept] * 49 // 50
