@@ -77,6 +77,8 @@ BY_NAME_ONLY = {
     "holders_beside": "benchmarks.cpython.holders_beside",
     "leaks": "benchmarks.leaks.leaks",
     "site_counts": "benchmarks.cpython.site_counts",
+    "counter_cost": "benchmarks.cpython.counter_cost",
+    "counted_beside_traced": "benchmarks.cpython.counted_beside_traced",
     "jvm_holders": "benchmarks.jvm.jvm_holders",
     "jvm_samples": "benchmarks.jvm.jvm_samples",
     "jvm_poll": "benchmarks.jvm.jvm_poll",

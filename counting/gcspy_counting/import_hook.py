@@ -30,6 +30,12 @@ def _library_folders() -> tuple[str, ...]:
     return tuple(os.path.join(os.path.realpath(each), "") for each in sorted(folders))
 
 
+def _module_of(function: FunctionType) -> str:
+    """Return the name of a function's module, which programs may set to anything; empty: it has none."""
+    module: object = function.__module__
+    return module if isinstance(module, str) else ""
+
+
 class ImportHook:
     """Gives code objects of modules to a function before they run.
 
@@ -82,20 +88,17 @@ class ImportHook:
         new: dict[int, CodeType] = {}
         for each in functions():
             old = each.__code__
-            if id(old) not in new and self._is_asked_for(each.__module__, old.co_filename):
+            if id(old) not in new and self.wants(_module_of(each), old.co_filename):
                 new[id(old)] = self._instrument(old)
         replace_code(new)
-
-    def _is_asked_for(self, module: object, path: str) -> bool:
-        return isinstance(module, str) and self.wants(module, path)
 
     def wants_function(self, function: FunctionType) -> bool:
         """Say whether a function that is there already is instrumented; what was made from a text is, only if that is the program."""
         path = function.__code__.co_filename
-        module = function.__module__
+        module = _module_of(function)
         if path.startswith("<") and module != "__main__":
             return False
-        return self._is_asked_for(module if isinstance(module, str) else "", path)
+        return self.wants(module, path)
 
     def wants(self, module: str, path: str) -> bool:
         """Say whether a module is instrumented; what counts never counts itself."""
