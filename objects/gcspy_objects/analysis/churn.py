@@ -49,7 +49,9 @@ def churn(
         Column("died_bytes", "Died, bytes", Unit.BYTES, "Before the trace ended."),
         Column("temporary_objects", "Temporary", Unit.NUMBER, told),
         Column("temporary_bytes", "Temporary, bytes", Unit.BYTES, told),
-        Column("temporary_share", "%", Unit.SHARE, "Temporary, of the allocated objects."),
+        Column(
+            "temporary_share", "%", Unit.SHARE, "Temporary, of the allocated objects.", summed=False
+        ),
         Column(
             "median_life_bytes",
             "Median life",
