@@ -123,6 +123,7 @@ class SidecarProcess:
                     "addresses": ready["addresses"],
                     "notes": ready["notes"],
                     "files": ready.get("files", []),
+                    "pages": ready.get("pages", []),
                 }
 
 

@@ -303,6 +303,8 @@ class ClassPart(Part):
         if any(isinstance(message, Clients) for message in messages):
             self.show_roster()
             self.look_soon()
+            if self.leads:  # the leader has gone, and this window is the successor
+                self.lesson_led.emit(None)
             self.roster_changed.emit()
 
     @property

@@ -277,6 +277,10 @@ class LessonProgress(QObject):
     def lead(self, place: LessonPlace | None) -> None:
         """Go to where the leader of the class is; None: to nobody's place any more."""
         before, self.led = self.led, place
+        if before is not None and place is None:
+            self._begun = True  # whoever gets control goes on here, and not from the beginning
+            if before.attempt:
+                self.attempts[before.step] = before.attempt
         if self.lesson is not None and place is not None and place.step < len(self.lesson.steps):
             self.at, self.waiting, self.problem = place.step, False, ""
             if place.attempt and self.at not in self.reached:

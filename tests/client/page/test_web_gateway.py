@@ -18,6 +18,8 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from gcspy.connection.link import connect as link_to
+from gcspy.hosts.sidecar import start_sidecar
+from gcspy.hosts.simulation_host import SimulatingOptions
 from gcspy.hosts.web_gateway import WebGateway, proof_of
 from tests.client.page.serving import TOKEN, ServedLesson, served_lesson
 from tests.waiting import PATIENCE_SECS
@@ -173,3 +175,15 @@ def test_plain_http_is_for_this_machine_only() -> None:
         WebGateway("unix:/nowhere", ("0.0.0.0:0",), token="a", title="")
     with pytest.raises(CommandError, match="needs a token"):
         WebGateway("unix:/nowhere", ("127.0.0.1:0",), token="", title="")
+
+
+def test_a_sidecar_tells_the_address_of_its_page(socket_directory: Path) -> None:
+    options = SimulatingOptions(
+        simulation={"heap_bytes": 4096, "pace_millis": 0},
+        listen=(f"unix:{socket_directory}/s.sock",),
+        token="t",
+        web=("127.0.0.1:0",),
+        wait=True,
+    )
+    with start_sidecar(options) as sidecar:
+        assert sidecar.pages[0].startswith("http://127.0.0.1:")

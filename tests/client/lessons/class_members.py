@@ -1,0 +1,190 @@
+"""Students by program: sockets that follow a leader through a lesson and answer, in one thread; one in ten on a bad link."""
+
+from __future__ import annotations
+
+import random
+import selectors
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Self
+
+from gcspy_protocol import Connection
+from gcspy_protocol import messages as m
+from gcspy_protocol.attendance import Attend, LessonPlace
+from gcspy_protocol.codec import decode, encode
+from gcspy_protocol.frames.frame import HEADER, Header, inflate
+from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.messages import FrameType
+from gcspy_protocol.model import Role
+
+from gcspy_client.lessons import Lesson
+
+__all__ = ["ClassMembers", "Student"]
+
+_READ = {FrameType.LOOKED, FrameType.PING}
+_LENGTH_AND_TYPE = struct.Struct("<IB7xQ")
+_BAD_BYTES, _BAD_SECS = 8192, (0.05, 0.6)
+
+
+@dataclass(eq=False)
+class Student:
+    """A student: a socket, and what came and was answered.
+
+    Attributes:
+        bad: Whether the link is slow: some kilobytes, then a wait.
+        looks: When each place of the lesson came first: seconds of `time.monotonic`, by step and attempt.
+        answered: When each step was answered.
+        tries: The choices at each step.
+    """
+
+    name: str
+    sock: socket.socket
+    bad: bool
+    dice: random.Random
+    buffer: bytearray = field(default_factory=bytearray)
+    skip: int = 0
+    begun: bool = False
+    place: LessonPlace | None = None
+    looks: dict[tuple[int, int], float] = field(default_factory=dict)
+    answered: dict[int, float] = field(default_factory=dict)
+    tries: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+class ClassMembers:
+    """Many students in one thread.
+
+    Args:
+        address: Unix address of the session.
+        lesson: What they are asked.
+        seed: Of their answers and delays.
+    """
+
+    def __init__(self, address: str, lesson: Lesson, seed: int) -> None:
+        self._path, self._lesson = address.removeprefix("unix:"), lesson
+        self._dice = random.Random(seed)
+        self._lock = threading.Lock()
+        self._ends = threading.Event()
+        self._selector = selectors.DefaultSelector()
+        self._later: list[tuple[float, Student]] = []
+        self.present: dict[str, Student] = {}
+        self.gone: list[Student] = []
+        self._thread = threading.Thread(target=self._run, name="class members")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
+        for one in self.present.values():
+            one.sock.close()
+        self._selector.close()
+
+    def join(self, name: str, *, bad: bool = False) -> None:
+        """A student joins, and follows."""
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(self._path)
+        greeting = Connection(Role.CLIENT)
+        hello = m.Hello(client="student", person=name, following=True)
+        sock.sendall(greeting.preamble() + greeting.send(hello))
+        sock.setblocking(False)
+        student = Student(name, sock, bad, random.Random(self._dice.random()))
+        with self._lock:
+            self.present[name] = student
+            self._selector.register(sock, selectors.EVENT_READ, student)
+
+    def lose(self, name: str) -> None:
+        """The connection of a student is lost."""
+        with self._lock:
+            student = self.present.pop(name)
+            self._later = [one for one in self._later if one[1] is not student]
+            if student.sock in self._selector.get_map():
+                self._selector.unregister(student.sock)
+            student.sock.close()
+            self.gone.append(student)
+
+    def at(self, step: int) -> int:
+        """How many of those present are led to a step."""
+        with self._lock:
+            return sum(
+                one.place is not None and one.place.step == step for one in self.present.values()
+            )
+
+    # ------------------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            with self._lock:
+                self._wake()
+                ready = self._selector.select(0) if self._selector.get_map() else []
+                for key, _ in ready:
+                    self._take(key.data)
+            if not ready:
+                time.sleep(0.005)
+
+    def _wake(self) -> None:
+        now = time.monotonic()
+        for due, student in [one for one in self._later if one[0] <= now]:
+            self._later.remove((due, student))
+            self._selector.register(student.sock, selectors.EVENT_READ, student)
+
+    def _take(self, student: Student) -> None:
+        try:
+            data = student.sock.recv(_BAD_BYTES if student.bad else 1 << 18)
+        except BlockingIOError:
+            return
+        if not data:
+            self._selector.unregister(student.sock)
+            return
+        self._read(student, data)
+        if student.bad:
+            self._selector.unregister(student.sock)
+            self._later.append((time.monotonic() + student.dice.uniform(*_BAD_SECS), student))
+
+    def _read(self, student: Student, data: bytes) -> None:
+        at = min(student.skip, len(data))
+        student.skip -= at
+        buffer = student.buffer
+        buffer += data[at:]
+        at = 0
+        if not student.begun:
+            if len(buffer) < 12:
+                return
+            at, student.begun = 12, True
+        while len(buffer) - at >= HEADER.size:
+            length, kind, _ = _LENGTH_AND_TYPE.unpack_from(buffer, at)
+            end = at + HEADER.size + length
+            if len(buffer) < end and kind in _READ:
+                break
+            if kind in _READ:
+                self._follow(student, bytes(buffer[at:end]))
+            student.skip = max(0, end - len(buffer))
+            at = min(end, len(buffer))
+        del buffer[:at]
+
+    def _follow(self, student: Student, frame: bytes) -> None:
+        header = Header._make(HEADER.unpack_from(frame))
+        payload = inflate(header, frame[HEADER.size :], CLIENT_LIMITS, 0)
+        message = decode(header, payload, CLIENT_LIMITS)
+        if isinstance(message, m.Ping):
+            student.sock.send(encode(m.Pong(number=message.number)).data)
+        elif isinstance(message, m.Looked) and message.at.lesson is not None:
+            place = message.at.lesson
+            student.place = place
+            student.looks.setdefault((place.step, place.attempt), time.monotonic())
+            self._answer(student, place)
+
+    def _answer(self, student: Student, place: LessonPlace) -> None:
+        question = self._lesson.steps[place.step].question
+        tries = student.tries.get(place.step, ())
+        if question is not None and len(tries) < place.attempt and not place.revealed:
+            left = [one for one in range(len(question.choices)) if one not in tries]
+            tries = (*tries, student.dice.choice(left))
+            student.tries[place.step] = tries
+            student.answered[place.step] = time.monotonic()
+        said = Attend(person=student.name, following=True, step=place.step, tries=tries)
+        student.sock.send(encode(said).data)
