@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping
+from functools import partial
 from types import CodeType, FunctionType
+from typing import Any
+
+from gcspy_counting.atomic_calls import call_at_once, of_type, search_objects
 
 __all__ = ["functions", "replace_code"]
 
 
 def functions() -> list[FunctionType]:
     """Return all Python functions of the process."""
-    return [each for each in gc.get_objects() if type(each) is FunctionType]
+    objects: list[Any] = []
+    found: list[FunctionType] = []
+    take = partial(found.extend, of_type(objects, FunctionType))
+    call_at_once(search_objects(objects, [take]))
+    return found
 
 
 def replace_code(new: Mapping[int, CodeType]) -> int:

@@ -1,34 +1,28 @@
 """All counters, and where all frames are, at one moment: while they are read no other thread runs, however long it takes.
 
-CPython lets other threads run between two instructions of Python code only. So all that is read is read by one instruction, which calls one C function, which
-calls others: nothing here is a Python function between the first counter and the last frame. What is read is dropped there, too, so that no object of the
-program is kept, or ends in a thread that is not its own.
+What is read is dropped there, too, so that no object of the program is kept, or ends in a thread that is not its own. Knows `atomic_calls`.
 """
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 import types
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, chain, compress, repeat, starmap, takewhile
-from operator import attrgetter, call, is_, itemgetter, length_hint, methodcaller
+from itertools import accumulate, chain, repeat, takewhile
+from operator import attrgetter, itemgetter, length_hint, methodcaller
 from types import CodeType
 from typing import Any
 
+from gcspy_counting.atomic_calls import call_at_once, later, of_type, search_objects
 from gcspy_counting.instrumented_code import HOOK_CODE, LARGEST, Position
 
 __all__ = ["Snapshot", "take_snapshot"]
 
 _TRIES = 100
 _PAUSE_SECS = 0.0001
-_ONCE: tuple[tuple[()], ...] = ((),)
-"""Arguments of one call without arguments."""
-
 _SUSPENDABLE: tuple[tuple[int, type, str], ...] = (
     (0x0020, types.GeneratorType, "gi_frame"),
     (0x0080, types.CoroutineType, "cr_frame"),
@@ -74,11 +68,6 @@ def take_snapshot(
     return found
 
 
-def _later(function: Any) -> Iterable[Any]:
-    """Return an iterator of one item: the result of a function that is called when the item is taken."""
-    return starmap(function, _ONCE)
-
-
 def _back(tops: list[Any]) -> Iterable[Any]:
     """Return an iterator over some frames and those that called them."""
     outward = partial(accumulate, func=getattr)
@@ -97,14 +86,11 @@ def _read(
     idents: list[int] = []
     places: list[tuple[CodeType, int]] = []
     times: list[int] = []
-    collects: list[bool] = []
     objects: list[Any] = []
     raised_counters = map(itemgetter(1), chain.from_iterable(items))
-    current = chain.from_iterable(map(methodcaller("values"), _later(sys._current_frames)))
+    current = chain.from_iterable(map(methodcaller("values"), later(sys._current_frames)))
     steps: list[Any] = [
-        partial(collects.extend, _later(gc.isenabled)),
-        gc.disable,
-        partial(times.extend, _later(time.monotonic_ns)),
+        partial(times.extend, later(time.monotonic_ns)),
         partial(left.extend, map(length_hint, counters)),
         partial(items.extend, map(tuple, map(methodcaller("items"), raised))),
         partial(left_raised.extend, map(length_hint, raised_counters)),
@@ -112,22 +98,20 @@ def _read(
         partial(frames.extend, _back(tops)),
     ]
     if suspended:
-        steps.append(partial(objects.extend, chain.from_iterable(_later(gc.get_objects))))
-        for flag, kind, name in _SUSPENDABLE:
-            if not suspended & flag:
-                continue
-            of_kind = compress(objects, map(is_, map(type, objects), repeat(kind)))
-            steps.append(partial(frames.extend, filter(None, map(attrgetter(name), of_kind))))
+        found = [
+            partial(frames.extend, filter(None, map(attrgetter(name), of_type(objects, kind))))
+            for flag, kind, name in _SUSPENDABLE
+            if suspended & flag
+        ]
+        steps += search_objects(objects, found)
     steps += [
         partial(idents.extend, map(id, frames)),
         partial(places.extend, map(attrgetter("f_code", "f_lasti"), frames)),
-        objects.clear,
         frames.clear,
         tops.clear,
-        partial(times.extend, _later(time.monotonic_ns)),
-        partial(deque, starmap(gc.enable, compress(_ONCE, collects)), 0),
+        partial(times.extend, later(time.monotonic_ns)),
     ]
-    deque(map(call, steps), 0)
+    call_at_once(steps)
     del current, raised_counters
     values = iter(left_raised)
     once = dict(zip(idents, places, strict=True))

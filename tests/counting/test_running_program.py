@@ -32,11 +32,14 @@ def test_functions_get_counters_and_give_them_back(version: str) -> None:
         "pair set": THREADS * ROUNDS,
         "items list": THREADS * ROUNDS * 4,
         "items generator": THREADS * ROUNDS,
+        "grown.<locals>.<genexpr> generator": THREADS * ROUNDS,
+        "grown function": THREADS * ROUNDS,
         "outer function": THREADS * ROUNDS,
         "outer tuple": THREADS * ROUNDS,  # of cells
         "outer.<locals>.inner tuple": THREADS * ROUNDS + 1,
     }
     assert told["contradictions"] == 0
+    assert told["broken"] == []
     assert told["instrumented"] == [True, True]
     assert told["left"] == []
     assert told["finders"] == []
