@@ -188,8 +188,8 @@ def main() -> int:
             for title, text in _SCRIPTS.items():
                 script = folder / f"{title}.lua"
                 script.write_text(text)
-                commands = [[str(one), str(script)] for one in (plain, noting)]
-                ratios.append(_measure(f"Lua, {title}", *commands, options.pairs))
+                one, other = ([str(each), str(script)] for each in (plain, noting))
+                ratios.append(_measure(f"Lua, {title}", one, other, options.pairs))
     print(f"\nmedian {statistics.median(ratios):.2f}; load {os.getloadavg()[0]:.1f}")
     tell("native programs that note their accesses: time, the worst", max(ratios), "", "2.5")
     return 0

@@ -1,8 +1,9 @@
 """A linter that is kept running: pylint for some modules, one after the other; the last ones after a full collection.
 
-    python linter.py FILES [forget]
+    python linter.py FILES [forget] [usual] [freeze]
 
-With ``forget`` it empties the caches of pylint's library before the last two.
+With ``forget`` it empties the caches of pylint's library before the last two; with ``usual`` the
+collector has its usual thresholds; with ``freeze`` what is there before the last two is taken from it.
 """
 
 import contextlib
@@ -34,7 +35,18 @@ def lint(files):
             Run([str(file), "--disable=all", "--enable=E"], exit=False)
 
 
-gc.set_threshold(100_000, 50, 1000)  # each collection is read whole at level 3: fewer of them
+if "usual" not in sys.argv:
+    gc.set_threshold(100_000, 50, 1000)  # each collection is read whole at level 3: fewer of them
+collecting = [0.0, 0.0, 0]
+
+
+def measure(phase, _info):
+    """Sum the processor time of collections."""
+    now = time.process_time()
+    if phase == "stop":
+        collecting[1] += now - collecting[0]
+        collecting[2] += 1
+    collecting[0] = now
 
 
 def main():
@@ -47,11 +59,17 @@ def main():
         MANAGER.clear_cache()
         MessageDefinitionStore.get_message_definitions.cache_clear()
     gc.collect()
+    if "freeze" in sys.argv:
+        gc.freeze()
+    gc.callbacks.append(measure)
     begun = time.process_time()
     lint(files[-2:])
     took = time.process_time() - begun
     gc.collect()
-    print(f"{resident()}; the last two took {took:.2f} s")
+    gc.callbacks.remove(measure)
+    print(
+        f"{resident()}; the last two took {took:.2f} s; {collecting[2]} collections, {collecting[1]:.3f} s"
+    )
     sys.stdout.flush()
     os._exit(0)  # without the collection at the end of an interpreter
 

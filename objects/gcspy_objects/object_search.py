@@ -153,8 +153,8 @@ def rows_of(
             continue
         if accesses is None:
             raise CommandError(f"{key}: the trace has no records of accesses")
-        column = accesses.accesses if key == "accesses" else accesses.idle
-        there &= accesses.known & (column >= wanted[0]) & (column <= wanted[1])
+        number = accesses.accesses if key == "accesses" else accesses.idle
+        there &= accesses.known & (number >= wanted[0]) & (number <= wanted[1])
     if sought.size is not None:
         there &= (heap.size >= sought.size[0]) & (heap.size <= sought.size[1])
     if sought.address is not None:

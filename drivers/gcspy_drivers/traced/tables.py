@@ -134,7 +134,7 @@ def object_table(
     shown, rest = order[:most], order[most:]
     kinds = [one.kind for one in heap.spaces]
     space = heap.space
-    columns = (
+    columns: tuple[DetailColumn, ...] = (
         DetailColumn(name="Type", kind=ColumnKind.TEXT),
         DetailColumn(name=ADDRESS, kind=ColumnKind.TEXT),
         DetailColumn(name="Size", kind=ColumnKind.BYTES),

@@ -177,7 +177,7 @@ def test_the_driver_tells_bytes_by_size_class_and_no_age_that_nobody_could_have_
         assert known is not None
         assert not known.any()
         ages = driver._reader.ages
-        assert ages is not None
+        assert isinstance(ages, PageAges)
         ages.begun_nanos -= 20 * _SECOND
         ages._written_at -= 20 * _SECOND
         ages._next_look = 0
