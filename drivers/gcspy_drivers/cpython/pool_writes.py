@@ -86,7 +86,7 @@ class PoolWrites:
             self._protected = False
 
     def let_collect(self) -> None:
-        """Remove all protection if `announced` told of a full collection, which writes to most pages: after others have read what they follow."""
+        """Remove all protection if a full collection was announced: it writes to most pages. Others must have read their pages before."""
         if self._before_full is not None:
             self._pages.rest()
 
