@@ -138,6 +138,6 @@ def test_a_program_begins_although_who_was_to_watch_it_is_gone(python: str) -> N
     ours.close()
     with theirs:
         fd = theirs.fileno()
-        words = [python, begin.__file__, stub.__file__, "", str(fd), "code", "print('begun')"]
+        words = [python, begin.__file__, stub.__file__, "", str(fd), "", "code", "print('begun')"]
         done = subprocess.run(words, pass_fds=(fd,), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "begun\n", "")
