@@ -59,6 +59,9 @@ def command(
     With --to anttracks it is a folder with the files of an AntTracks trace; a trace with frees
     cannot become one.
 
+    TRACE may also be a file of heaptrack, if FILE ends in .gctrace: blocks and whole stacks, without
+    addresses.
+
     TRACE may also be a trace of GCspy 1.0 (2002): what its server sent, compressed by gzip or not; or
     the address of a file, such as s3://BUCKET/NAME, which is copied first.
     """
@@ -97,7 +100,11 @@ def _convert(
             raise click.UsageError(
                 "--tile-bytes and --clock-bytes are for recordings: an object trace has neither"
             )
-        if target == "gctrace":
+        from gcspy_objects.heaptrack.conversion import is_heaptrack
+
+        if target == "gctrace" and is_heaptrack(trace):
+            _convert_heaptrack(trace, output, force=force, as_json=as_json)
+        elif target == "gctrace":
             _convert_trace(trace, output, force=force, as_json=as_json)
         else:
             _convert_to_anttracks(trace, output, as_json=as_json)
@@ -140,6 +147,23 @@ def _convert(
             say_aside(note)
     if ended is not None:
         raise ended
+
+
+def _convert_heaptrack(trace: Path, output: Path, *, force: bool, as_json: bool) -> None:
+    """Write a file of heaptrack as an object trace of ours."""
+    from gcspy_objects.heaptrack.conversion import convert_heaptrack
+
+    from gcspy.recorder.new_file import new_file
+
+    with new_file(output, replace=force) as part, part.open("wb") as file:
+        events = convert_heaptrack(trace, file)
+    size, before = output.stat().st_size, trace.stat().st_size
+    facts = {"file": str(output), "events": events, "bytes": size, "bytes_before": before}
+    say(
+        json.dumps(facts)
+        if as_json
+        else f"gcspy: {output}: {events:,} events, {size:,} bytes; {before:,} bytes before, without addresses"
+    )
 
 
 def _convert_trace(trace: Path, output: Path, *, force: bool, as_json: bool) -> None:

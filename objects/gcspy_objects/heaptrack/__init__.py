@@ -1,0 +1,4 @@
+"""Files of heaptrack (KDE), read and written as object traces of ours.
+
+Import from the modules; nothing is exported here.
+"""
