@@ -21,7 +21,7 @@ from gcspy_client.lessons.lesson import BEGINS
 from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.window import MainWindow
 from tests.client.lessons.class_members import ClassMembers
-from tests.client.page.browser import BROWSERS, Browser
+from tests.client.page.browser import Chromium
 from tests.waiting import PATIENCE_MILLIS
 
 Wait = Callable[[Callable[[], bool]], None]
@@ -30,31 +30,50 @@ TOKEN = "class token"
 AT_FIRST, LATE, LOST, PAGES = 90, 10, 5, 5
 
 
-def joined_page(stack: ExitStack, page: str, number: int) -> Browser:
-    """A browser that has joined the class."""
-    folder = stack.enter_context(
-        tempfile.TemporaryDirectory(prefix="gcspy-browser-", ignore_cleanup_errors=True)
-    )
-    browser = stack.enter_context(BROWSERS["chromium"](Path(folder)))
-    browser.open(page)
-    browser.wait("document.getElementById('join').open")
-    browser.evaluate(
-        f"(document.getElementById('person').value = 'Page {number}', document.getElementById('token').value = {TOKEN!r}, "
-        "document.querySelector('#join button').click())"
-    )
-    browser.wait("gcspy.store.length > 0")
-    return browser
+class Pages:
+    """Pages of one browser that have joined the class.
+
+    Args:
+        browser: The browser; None: it is not installed.
+        address: Of the page.
+        count: How many.
+    """
+
+    def __init__(self, browser: Chromium | None, address: str, count: int) -> None:
+        self.browser = browser
+        self.tabs: list[str] = []
+        for number in range(count if browser is not None else 0):
+            assert browser is not None
+            self.tabs.append(browser.tab())
+            browser.open(address)
+            browser.wait("document.getElementById('join').open")
+            browser.evaluate(
+                f"(document.getElementById('person').value = 'Page {number}', document.getElementById('token').value = {TOKEN!r}, "
+                "document.querySelector('#join button').click())"
+            )
+            browser.wait("gcspy.store.length > 0")
+
+    def answer(self) -> None:
+        """Each answers with its first choice."""
+        for tab in self.tabs:
+            assert self.browser is not None
+            self.browser.select(tab)
+            self.browser.wait("gcspy.lesson && gcspy.lesson.asks")
+            self.browser.evaluate("gcspy.lesson.answerShown(0)")
+
+    def __len__(self) -> int:
+        return len(self.tabs)
 
 
 class Walk:
     """One lesson with one class."""
 
     def __init__(
-        self, windows: list[MainWindow], members: ClassMembers, browsers: list[Browser], wait: Wait
+        self, windows: list[MainWindow], members: ClassMembers, pages: Pages, wait: Wait
     ) -> None:
         self.teacher, self.heir, self.pupil = windows
         self.leader = self.teacher
-        self.members, self.browsers, self.wait = members, browsers, wait
+        self.members, self.pages, self.wait = members, pages, wait
         self.arrivals: dict[int, float] = {}
         self.students = AT_FIRST
 
@@ -90,12 +109,10 @@ class Walk:
 
     def ask(self) -> None:
         """Everybody answers; the leader reveals."""
-        for browser in self.browsers:
-            browser.wait("gcspy.lesson && gcspy.lesson.asks")
-            browser.press("1")
+        self.pages.answer()
         if self.pupil.lessons.progress.asks:
             self.pupil.lessons.progress.answer_shown(0)
-        followers = self.students + len(self.browsers)
+        followers = self.students + len(self.pages)
         self.wait(lambda: self.leader.lessons.panel.counts.answered >= followers)
         self.progress.reveal()
 
@@ -112,7 +129,6 @@ def test_a_whole_class_goes_through_a_lesson(
     tmp_path: Path,
 ) -> None:
     lesson = find_lesson(NAME)
-    pages = PAGES if shutil.which(BROWSERS["chromium"].program) else 0
     options = SimulatingOptions(
         simulation={**fields_of_lesson(lesson), "pace_millis": 10},
         listen=(f"unix:{socket_directory}/class.sock",),
@@ -127,6 +143,14 @@ def test_a_whole_class_goes_through_a_lesson(
     with ExitStack() as stack:
         sidecar = stack.enter_context(start_sidecar(options))
         address = sidecar.addresses[0]
+        # Before the windows: while this thread waits for a browser, a window that leads would be taken for lost.
+        browser = None
+        if shutil.which(Chromium.program) is not None:
+            folder = tempfile.TemporaryDirectory(
+                prefix="gcspy-browser-", ignore_cleanup_errors=True
+            )
+            browser = stack.enter_context(Chromium(Path(stack.enter_context(folder))))
+        pages = Pages(browser, sidecar.pages[0], PAGES)
         teacher = make_window(address, token=TOKEN)
         wait(lambda: teacher.lessons.progress.arrived)
         windows = [teacher, *(make_window(address, token=TOKEN, control=False) for _ in range(2))]
@@ -138,8 +162,7 @@ def test_a_whole_class_goes_through_a_lesson(
         for number in range(AT_FIRST):
             members.join(f"Student {number}", bad=number % 10 == 0)
         joined = time.monotonic() - began
-        browsers = [joined_page(stack, sidecar.pages[0], number) for number in range(pages)]
-        walk = Walk(windows, members, browsers, wait)
+        walk = Walk(windows, members, pages, wait)
         csvs = [tmp_path / "before.csv", tmp_path / "after.csv"]
         for place, step in enumerate(lesson.steps):
             walk.arrive(place)
@@ -156,7 +179,7 @@ def test_a_whole_class_goes_through_a_lesson(
 
 def report(walk: Walk, csvs: list[Path], joined: float) -> None:
     """Print the figures, and check that nobody is missing."""
-    members, pages = walk.members, len(walk.browsers)
+    members, pages = walk.members, len(walk.pages)
     everyone = [*members.present.values(), *members.gone]
     looks = np.array(
         [
@@ -181,4 +204,4 @@ def report(walk: Walk, csvs: list[Path], joined: float) -> None:
     assert {f"Student {number}" for number in range(AT_FIRST)} <= named
     assert {f"Page {number}" for number in range(pages)} <= named
     assert all(one.place is not None for one in members.present.values())
-    assert [browser.errors for browser in walk.browsers] == [[]] * pages
+    assert walk.pages.browser is None or walk.pages.browser.errors == []

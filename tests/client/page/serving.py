@@ -38,8 +38,8 @@ class ServedLesson:
 
 
 @contextmanager
-def served_lesson(name: str, folder: Path) -> Iterator[ServedLesson]:
-    """Serve a lesson during the block."""
+def served_lesson(name: str, folder: Path, *, web: str = "127.0.0.1:0") -> Iterator[ServedLesson]:
+    """Serve a lesson during the block, and its page at an address."""
     stop, ready = threading.Event(), threading.Event()
     found: list[ServedLesson] = []
 
@@ -52,7 +52,7 @@ def served_lesson(name: str, folder: Path) -> Iterator[ServedLesson]:
         listen=(f"unix:{folder}/lesson.sock",),
         token=TOKEN,
         pause_at=BEGINS,
-        web=("127.0.0.1:0",),
+        web=(web,),
     )
 
     def run() -> None:

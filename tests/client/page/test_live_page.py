@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from pathlib import Path
 from typing import Self
@@ -13,7 +14,7 @@ from gcspy_protocol.attendance import Focus, LessonPlace
 
 from gcspy.connection.link import connect
 from gcspy_client.lessons import find_lesson
-from tests.client.page.browser import Browser
+from tests.client.page.browser import Browser, Chromium
 from tests.client.page.serving import TOKEN, served_lesson
 from tests.waiting import wait_until
 
@@ -126,3 +127,37 @@ def test_a_page_is_in_the_language_of_its_maker(
         assert browser.evaluate("document.querySelector('#side h3').textContent") == "Ströme"
         assert browser.evaluate("gcspy.lesson.text.textContent").startswith("Ein Ereignis")
     assert browser.errors == []
+
+
+class StrictChromium(Chromium):
+    """A browser that believes in its own certificates only, as a student's does."""
+
+    @staticmethod
+    def _arguments(folder: Path, width: int, height: int) -> list[str]:
+        usual = Chromium._arguments(folder, width, height)
+        return [one for one in usual if one != "--ignore-certificate-errors"]
+
+
+@pytest.mark.soak
+def test_a_page_over_tls_is_refused_until_its_certificate_is_accepted(tmp_path: Path) -> None:
+    """The browser does not know the session's own certificate: it shows no page until its user accepts it."""
+    if shutil.which(Chromium.program) is None:
+        pytest.skip(f"{Chromium.program} is not installed: apt-get install {Chromium.program}")
+    with (
+        served_lesson("tiles", tmp_path, web="tls:127.0.0.1:0") as served,
+        Leader(served.address) as leader,
+        StrictChromium(tmp_path) as browser,
+    ):
+        page, _, fingerprint = served.page.partition(" ")
+        assert page.startswith("https://127.0.0.1:")
+        assert fingerprint
+        browser.command("Page.navigate", url=page)
+        browser.wait("document.documentElement !== null && document.readyState === 'complete'")
+        assert browser.evaluate("document.getElementById('join')") is None
+        browser.command("Security.enable")
+        browser.command("Security.setIgnoreCertificateErrors", ignore=True)
+        join(browser, page, "Ada")
+        browser.wait("gcspy.store.length > 0")
+        leader.look(1, 1)
+        browser.wait("gcspy.lesson && gcspy.lesson.asks")
+        assert browser.evaluate("location.protocol") == "https:"
