@@ -37,16 +37,16 @@ class Costs:
     Attributes:
         features_secs: A recording of 50 events to one row (`make soak`: tests/soak/test_fleet.py).
         index_nanos: An event, read once in order (`benchmarks.objects.long_traces`).
-        lives_nanos: An event of a range (the same).
-        parquet_nanos: An event's life written to a file (the same: gathering less one pass).
+        pass_nanos: An event of one pass that indexes and writes the lives ("gathered in", the same).
+        range_nanos: An event of a range, its lives written ("gathered in" without the index, and "lives of one pass").
         handing_secs: A task of Dask that does nothing (`submit` and `result`, one after the other).
         exporter_share: Of a core, for the processes of a host (docs/fleets.md).
     """
 
     features_secs: float = 0.020
     index_nanos: float = 160.0
-    lives_nanos: float = 220.0
-    parquet_nanos: float = 200.0
+    pass_nanos: float = 530.0
+    range_nanos: float = 520.0
     handing_secs: float = 0.0025
     exporter_share: float = 0.02
 
@@ -64,7 +64,7 @@ class Pool:
 
     workers: int
     slowness: float = 0.3
-    deaths_an_hour: float = 0.1
+    deaths_an_hour: float = 1.0
     replaced_secs: float = 60.0
 
 
@@ -129,10 +129,10 @@ def trace_secs(
     Returns:
         Seconds with one worker, in one pass; and with the pool, in ranges after the index.
     """
-    alone = events * (costs.index_nanos + costs.parquet_nanos) * _NANO
+    alone = events * costs.pass_nanos * _NANO
     index = events * costs.index_nanos * _NANO
     count = pool.workers * ranges_a_worker
-    each = events * (costs.lives_nanos + costs.parquet_nanos) * _NANO / count
+    each = events * costs.range_nanos * _NANO / count
     ranges = simulated(count, each, pool, handing_secs=costs.handing_secs, seed=seed)
     return alone, index + ranges.secs
 

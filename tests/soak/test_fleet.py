@@ -60,17 +60,18 @@ def different_recordings(folder: Path, count: int) -> list[str]:
     return files
 
 
-def reported(what: str, function: Callable[[], object]) -> None:
+def reported(capfd: pytest.CaptureFixture[str], what: str, function: Callable[[], object]) -> None:
     """Print the time and the memory of a step."""
     clock, spent = time.monotonic(), time.process_time()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     function()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - children.ru_utime - children.ru_stime
-    print(
-        f"{what}: {time.monotonic() - clock:.1f} s by the clock, {time.process_time() - spent + used:.1f} s of processor,"
-        f" children at most {after.ru_maxrss >> 10} MiB, load {os.getloadavg()[0]:.1f}"
-    )
+    with capfd.disabled():
+        print(
+            f"{what}: {time.monotonic() - clock:.1f} s by the clock, {time.process_time() - spent + used:.1f} s of processor,"
+            f" children at most {after.ru_maxrss >> 10} MiB, load {os.getloadavg()[0]:.1f}"
+        )
 
 
 def test_features_of_a_thousand_different_recordings_by_processes_and_by_dask(
@@ -79,7 +80,7 @@ def test_features_of_a_thousand_different_recordings_by_processes_and_by_dask(
     files: list[str] = []
     night = tmp_path / "night"
     night.mkdir()
-    reported("written", lambda: files.extend(different_recordings(night, RECORDINGS)))
+    reported(capfd, "written", lambda: files.extend(different_recordings(night, RECORDINGS)))
     assert len({Path(one).read_bytes() for one in files}) > RECORDINGS * 9 // 10
 
     def local(jobs: int) -> Path:
@@ -102,8 +103,8 @@ def test_features_of_a_thousand_different_recordings_by_processes_and_by_dask(
         )
         return out
 
-    reported("features, one process, 256 descriptors", lambda: local(1))
-    reported("features, two processes", lambda: local(2))
+    reported(capfd, "features, one process, 256 descriptors", lambda: local(1))
+    reported(capfd, "features, two processes", lambda: local(2))
     expected = (tmp_path / "local-1.parquet").read_bytes()
     assert (tmp_path / "local-2.parquet").read_bytes() == expected
 
@@ -117,7 +118,7 @@ def test_features_of_a_thousand_different_recordings_by_processes_and_by_dask(
             write_parquet(rows, tmp_path / "dask.parquet")
 
     with dask_cluster(tmp_path, 2) as cluster:
-        reported("features, Dask, one of two workers killed", lambda: by_dask(cluster))
+        reported(capfd, "features, Dask, one of two workers killed", lambda: by_dask(cluster))
         assert cluster.workers[0].wait() != 0
         assert cluster.workers[1].poll() is None
     assert (tmp_path / "dask.parquet").read_bytes() == expected
@@ -127,7 +128,8 @@ def test_features_of_a_thousand_different_recordings_by_processes_and_by_dask(
     page = tmp_path / "report.html"
     assert main(["fleet", "report", table, "--json", "-o", str(page)]) == 0
     report = json.loads(capfd.readouterr().out)
-    print("fleet report:", {key: len(value) if isinstance(value, list) else value for key, value in report.items()}, f"page of {page.stat().st_size:,} bytes")  # fmt: skip
+    with capfd.disabled():
+        print("fleet report:", {key: len(value) if isinstance(value, list) else value for key, value in report.items()}, f"page of {page.stat().st_size:,} bytes")  # fmt: skip
     assert report
 
 

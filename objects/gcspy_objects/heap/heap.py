@@ -43,6 +43,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of bytes read, and the total."""
 
 
+_CHECKPOINT_BYTES: Final = 1 << 30
+_SHARE: Final = 16
+"""Checkpoints take 1 GiB, or this part of a larger trace."""
 _WORTH_COMPILING: Final = 16 << 20
 """Bytes of a trace that numpy does before numba is loaded."""
 
@@ -56,7 +59,7 @@ class RebuiltHeap:
 
     Args:
         trace: An open trace; it stays open, and its opener closes it.
-        keep: How many checkpoints; None: as many as a seek needs, and 1 GiB has room for.
+        keep: How many checkpoints; None: as many as a seek needs, and 1 GiB or a sixteenth of the trace has room for.
         contiguous: Whether objects follow each other without holes at the start and end of each collection. A collector with lists of free
             memory leaves some: then `Rule.TILED` does not hold. None: as the trace says.
         index: What an earlier pass over the same trace found (`to_index`): nothing is read again for it. One that does not fit the trace
@@ -79,7 +82,7 @@ class RebuiltHeap:
         self._touched = TouchedMemory()
         self._clock: list[tuple[int, int, int]] = []
         self._frees = False
-        self._keep_rule = keep or Keep()
+        self._keep_rule = keep or Keep(bytes=max(_CHECKPOINT_BYTES, trace.size_bytes // _SHARE))
         self._checkpoints = Checkpoints(self._keep_rule)
         self._findings = Findings()
         self._collections = TraceCollections()
