@@ -78,7 +78,7 @@ BY_NAME_ONLY = {
     "leaks": "benchmarks.leaks.leaks",
     "site_counts": "benchmarks.cpython.site_counts",
     "counter_cost": "benchmarks.cpython.counter_cost",
-    "counted_beside_traced": "benchmarks.cpython.counted_beside_traced",
+    "counts_beside_trace": "benchmarks.cpython.counts_beside_trace",
     "jvm_holders": "benchmarks.jvm.jvm_holders",
     "jvm_samples": "benchmarks.jvm.jvm_samples",
     "jvm_poll": "benchmarks.jvm.jvm_poll",

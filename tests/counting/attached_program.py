@@ -110,8 +110,8 @@ def main(folder: str) -> dict[str, Any]:
     for path in package.rglob("*.py"):
         parts = ["gcspy_counting", *path.relative_to(package).with_suffix("").parts]
         texts[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text("utf-8")
-    names: dict[str, Any] = {"__name__": "gcspy_counting.attachment"}
-    exec(compile(texts["gcspy_counting.attachment"], "<attached>", "exec"), names)  # noqa: S102  # as a stub does
+    names: dict[str, Any] = {"__name__": "gcspy_counting.live.attachment"}
+    exec(compile(texts["gcspy_counting.live.attachment"], "<attached>", "exec"), names)  # noqa: S102  # as a stub does
     early = outer(0)  # made before there are counters
     suspended = items(3)
     next(suspended)

@@ -13,6 +13,7 @@ RUNTIMES = ("cpython", "hotspot", "semispace")
 
 IMPORTERS = {
     "hosts/listener.py": "it is called by a Python program, to become its stub",
+    "site_counts/counted_jvm.py": "a user says that it is a JVM: its classes get counters, without a session",
 }
 """Files that import a driver of a runtime by name, with the reason."""
 

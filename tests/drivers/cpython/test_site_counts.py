@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gcspy_counting.count_answer import HEADER, MAGIC
+from gcspy_counting.live.count_answer import HEADER, MAGIC
 from gcspy_drivers.cpython.counting.site_counts import SiteCounts
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_protocol.errors import NotPermitted, Unsupported

@@ -31,7 +31,7 @@ def _begin_counting(count: str) -> tuple[int, Callable[[CodeType], CodeType]]:
         folder, sites, *include = json.loads(count)
         sys.path.insert(0, folder)
         try:
-            from gcspy_counting.attachment import begin_started
+            from gcspy_counting.live.attachment import begin_started
         finally:
             sys.path.remove(folder)
         fd, instrument = begin_started(sites, include)

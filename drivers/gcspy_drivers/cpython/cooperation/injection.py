@@ -87,8 +87,8 @@ try:
         import json
         with open(folder + "/" + counting) as file:
             texts, choice, include = json.load(file)
-        names = {"__name__": "gcspy_counting.attachment"}
-        exec(compile(texts["gcspy_counting.attachment"], "<gcspy counting>", "exec"), names)
+        names = {"__name__": "gcspy_counting.live.attachment"}
+        exec(compile(texts["gcspy_counting.live.attachment"], "<gcspy counting>", "exec"), names)
         counts = names["begin_attached"](texts, choice, include)
     stub.connect(folder + "/socket", library and folder + "/" + library, counts)
     if page:

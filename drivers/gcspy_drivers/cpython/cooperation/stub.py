@@ -27,7 +27,7 @@ Packets to the sidecar, little-endian (`gcspy_drivers.cooperative`)::
             with two descriptors: the timer, the shared page (flag 1: the stub waits for one byte before
             its program begins; flag 2: the stub only reports, and never holds the program; flag 8: with a
             userfaultfd as the next descriptor; flag 16: with a line to what counts allocation sites as the
-            last one, see `gcspy_counting.count_line`)
+            last one, see `gcspy_counting.live.count_line`)
     event   u8 kind (0 start, 1 end), u8 generation, 2 bytes 0, u32 thread, u64 number, u64 monotonic ns,
             i64 collected, i64 uncollectable; with flag 2, followed by the collector's statistics (`NUMBERS`)
 

@@ -22,7 +22,7 @@ def folder_of_package() -> str:
 
 
 def package_as_json(sites: str, include: tuple[str, ...]) -> bytes:
-    """Return the sources of the package by module, and what is counted, for `gcspy_counting.attachment`.
+    """Return the sources of the package by module, and what is counted, for `gcspy_counting.live.attachment`.
 
     Args:
         sites: Which instructions are sites.

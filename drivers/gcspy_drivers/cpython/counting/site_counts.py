@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from gcspy_counting.count_answer import HEADER, MAGIC, REQUEST
+from gcspy_counting.live.count_answer import HEADER, MAGIC, REQUEST
 from numpy.typing import NDArray
 
 __all__ = ["CountedSite", "CountReport", "SiteCounts"]
@@ -63,7 +63,7 @@ class CountReport:
         carriers: (sites,) number of counters that it follows from.
         time_nanos: When it was, by the monotonic clock of the target's host.
         took_nanos: How long no other thread of the program ran meanwhile.
-        totals: Sums, by name as in `gcspy_counting.count_answer`.
+        totals: Sums, by name as in `gcspy_counting.live.count_answer`.
     """
 
     number: int

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks.cpython import counted_beside_traced
+from benchmarks.cpython import counts_beside_trace
 from tests.drivers.targets import find_python
 
 
@@ -18,8 +18,8 @@ def test_counts_and_traces_agree(
     python = find_python("3.13")
     if python is None:
         pytest.skip("no Python 3.13 on PATH or in ~/.pyenv/versions: only it traces each object")
-    monkeypatch.setattr(sys, "argv", ["counted_beside_traced", "--python", python, "--json"])
-    assert counted_beside_traced.main() == 0
+    monkeypatch.setattr(sys, "argv", ["counts_beside_trace", "--python", python, "--json"])
+    assert counts_beside_trace.main() == 0
     results = json.loads(capsys.readouterr().out)
     assert [each["differing"] for each in results] == [{}] * 3
     assert sum(each["equal"] for each in results) >= 20

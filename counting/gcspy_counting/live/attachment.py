@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # typing is a large import for a program that does not use it
 __all__ = ["begin_attached", "begin_started"]
 
 _PACKAGE = "gcspy_counting"
-_PARTS = ("count_line", "import_hook", "planner", "program", "running_program", "sites")
+_PARTS = ("live.count_line", "import_hook", "planner", "program", "live.running_program", "sites")
 _OLDEST, _NEWEST = (3, 11), (3, 13)
 
 
@@ -94,13 +94,13 @@ def _line(
     hook = modules["import_hook"].ImportHook(program.instrument, include)
     if not is_running:
         hook.install()
-    line = modules["count_line"].CountLine(
+    line = modules["live.count_line"].CountLine(
         connection,
         program,
         modules["planner"].Planner(program),
-        modules["running_program"].RunningProgram(program, hook),
+        modules["live.running_program"].RunningProgram(program, hook),
         is_running=is_running,
-        share=modules["count_line"].LARGEST_SHARE if share is None else share,
+        share=modules["live.count_line"].LARGEST_SHARE if share is None else share,
     )
     return line, program.instrument
 

@@ -1,6 +1,6 @@
 """Counted allocation sites beside an object trace of the same program: where they agree, and which objects no site counts.
 
-    python -m benchmarks.cpython.counted_beside_traced [--python PATH] [--program NAME]... [--json] [SCRIPT ARGUMENTS...]
+    python -m benchmarks.cpython.counts_beside_trace [--python PATH] [--program NAME]... [--json] [SCRIPT ARGUMENTS...]
 
 From Python 3.13 on `gcspy trace` sees each object that is made, also those from free lists. So at each line of the program the executions of sites that always
 allocate must be as many as the objects of their type; that is checked where nothing else on the line makes the same type. The rest is told by kind: objects at

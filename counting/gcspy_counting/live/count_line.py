@@ -16,10 +16,10 @@ import time
 from typing import Any
 
 from gcspy_counting.code_unit import CodeUnit
-from gcspy_counting.count_answer import HEADER, MAGIC
+from gcspy_counting.live.count_answer import HEADER, MAGIC
+from gcspy_counting.live.running_program import RunningProgram
 from gcspy_counting.planner import Planner
 from gcspy_counting.program import CountedProgram
-from gcspy_counting.running_program import RunningProgram
 
 __all__ = ["LARGEST_SHARE", "CountLine"]
 
