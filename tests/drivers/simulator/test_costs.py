@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,13 @@ def test_a_program_that_is_stopped_waits_once_and_longer() -> None:
 
 
 def test_a_second_collector_in_a_session_does_what_it_does_alone() -> None:
-    fields = {"program": "gcold", "heap_bytes": 32 << 10, "pace_millis": 0, "steps": 60, "seed": 3}
+    fields: dict[str, Any] = {
+        "program": "gcold",
+        "heap_bytes": 32 << 10,
+        "pace_millis": 0,
+        "steps": 60,
+        "seed": 3,
+    }
     both = SimulatorSession(SimulationOptions(collector="marksweep", beside="semispace", **fields))
     both.run(threading.Event())
     companion = both._beside

@@ -113,6 +113,11 @@ class Incremental(MarkSweep):
         """Whether marking is under way: then barriers work, and new objects are black."""
         return self.collection is not None and self.collection.phase != "sweep"
 
+    @property
+    def _sweeps(self) -> bool:
+        """Whether cells become free: the sweep is under way, or over."""
+        return self.collection is None or self.collection.phase == "sweep"
+
     def alloc(self, thread: int, size: int, fields: int, type_id: int) -> int:
         """Do a bit of the collection under way, or begin one when it is time; then make an object."""
         if (
@@ -195,8 +200,7 @@ class Incremental(MarkSweep):
         while self.collection is not None:
             # When the sweep begins no cell is free, and some are soon.
             self.step(_SWEPT_AT_ONCE if self.collection.phase == "sweep" else self.stride)
-            swept = self.collection is None or self.collection.phase == "sweep"
-            cell = self._allocate(thread, size, status, identity) if swept else 0
+            cell = self._allocate(thread, size, status, identity) if self._sweeps else 0
             if cell:
                 return cell
         return super()._make_room(thread, size, status, identity)
