@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_counting.live.count_answer import HEADER, MAGIC
+from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.counting.site_counts import SiteCounts
 from gcspy_drivers.cpython.driver import CPythonDriver
 from gcspy_protocol.errors import NotPermitted, Unsupported
 
-from gcspy_server.api import AttachOptions, Event, ProgramStart, Server
+from gcspy_server.api import AttachOptions, Event, ProgramStart, Server, StringNames
 from tests.drivers.targets import find_python
 from tests.waiting import wait_until
 
@@ -72,7 +73,9 @@ class Counted:
 
     def __init__(self, process: subprocess.Popen[str], options: AttachOptions) -> None:
         self.process = process
-        self.driver = CPythonDriver.attach(process.pid, options)
+        driver = CPythonDriver.attach(process.pid, options)
+        assert isinstance(driver, CooperativeDriver)
+        self.driver = driver
         self.server: Server = self.driver.describe().server(budget=None)
         self.events: list[Event] = []
         self.closed = False
@@ -140,6 +143,7 @@ def _program(tmp_path: Path) -> Path:
 
 def _values(found: Counted, stream: str) -> dict[str, int | None]:
     space = next(one for one in found.server.spaces if one.name == "Allocation sites")
+    assert isinstance(space.names, StringNames)
     values = next(one for one in space.streams if one.name == stream)
     known = values.known if values.known is not None else np.ones(space.count, dtype=np.bool_)
     return {
