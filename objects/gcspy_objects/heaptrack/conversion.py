@@ -84,7 +84,7 @@ def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
         reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
         return stack.enter_context(io.BufferedReader(reader))
     if magic[:2] == _GZIP:
-        return stack.enter_context(gzip.open(raw, "rb"))
+        return stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=raw)))
     return raw
 
 
