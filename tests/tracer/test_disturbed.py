@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +25,19 @@ from tests.waiting import wait_until
 KILLS = int(os.environ.get("GCSPY_SOAK_KILLS", "2500")) // 5
 
 
+def kill(pid: int) -> None:
+    """Kill a process that may have ended just now."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
 def kill_after(programs: Path, folder: Path, name: str, secs: float) -> bool:
     """Kill a traced program after some time, and compare its trace with its log; return whether it had begun."""
     log_path, trace_path = folder / "log", folder / "trace"
     log_path.unlink(missing_ok=True)
     command = [str(programs / "own_log"), str(log_path), name]
     with TracedRun(command, TraceSettings(output=trace_path)) as traced:
-        killer = threading.Timer(secs, os.kill, (traced.pid, signal.SIGKILL))
+        killer = threading.Timer(secs, kill, (traced.pid,))
         killer.start()
         traced.follow(lambda _definitions: b"")
         killer.cancel()
