@@ -21,9 +21,9 @@ import time
 class Order:
     def __init__(self, number): self.number, self.note = number, "note %d" % number * 20
 AUDIT = []
-print("begun", flush=True)
 while True:
     AUDIT.extend([Order(n) for n in range(200)])
+    if len(AUDIT) == 4000: print("begun", flush=True)
     time.sleep(0.02)
 """
 
