@@ -47,6 +47,7 @@ _TYPE = np.dtype(
 _HAVE_GC, _READY = 1 << 14, 1 << 12
 _UNICODE, _TYPE_SUBCLASS = 1 << 28, 1 << 31
 _LASTING_FLAGS = np.uint64(_HAVE_GC | _UNICODE | _TYPE_SUBCLASS | 0x1C)
+_OFFSETS = {name: field[1] for name, field in (_TYPE.fields or {}).items()}
 _EVERY_BIT = np.uint64(2**64 - 1)
 _LASTING_FIELDS = ("type", "name", "basic_bytes", "item_bytes", "flags")
 _MOST_BASIC, _MOST_ITEM = 1 << 20, 1 << 16
@@ -125,6 +126,7 @@ class TypeTable:
         self.container: npt.NDArray[np.int8] = np.zeros(0, dtype=np.int8)
         self.pointers: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._containers: dict[int, ContainerKind] = {}
+        self._again: Neighbours | None = None
         self._before: dict[str, npt.NDArray[Any]] = {}
         self._ever_refused: U64 = np.zeros(0, dtype=np.uint64)
         self.version = 0
@@ -179,7 +181,7 @@ class TypeTable:
         again.read()
         same = again.ok.copy()
         for name, before in self._before.items():
-            changed = again.column(_TYPE.fields[name][1], "<u8") ^ before.view("<u8")
+            changed = again.column(_OFFSETS[name], "<u8") ^ before.view("<u8")
             same &= changed & (_LASTING_FLAGS if name == "flags" else _EVERY_BIT) == 0
         if not same.all():
             gone = living[~same]
@@ -399,7 +401,7 @@ class TypeTable:
         living = np.flatnonzero(self._living).astype(np.int32)
         living = living[np.argsort(self._address[living], kind="stable")]
         self._sorted, self._sorted_number = self._address[living], living
-        self._again: Neighbours | None = None
+        self._again = None
         self._slots: I32 | None = None
         for bits in range(len(living).bit_length() + 6, _MOST_BITS + 1):
             shift = np.uint64(64 - bits)
