@@ -99,6 +99,8 @@ class Recorder:
         )
         self.seen = Seen()
         self._recording = True
+        self._repeats_left_out = version == FORMAT_VERSION
+        self._said: dict[type[Message], Message] = {}
 
     def _hear(self, data: bytes) -> None:
         self.client.receive_data(data)
@@ -106,6 +108,10 @@ class Recorder:
             self._tap.receive_data(data)
         for message in self.client.messages():
             change = self.interpreter.apply(message)
+            repeated = isinstance(message, m.Settings | m.Budget) and message == self._said.get(
+                type(message)
+            )
+            self._said[type(message)] = message
             if not self._recording:
                 if self._tap is not None:
                     self._follow_tap(message)
@@ -130,7 +136,8 @@ class Recorder:
                 | m.Settings
                 | m.Budget,
             ):
-                self.seen.left.append(message)
+                if not (repeated and self._repeats_left_out):
+                    self.seen.left.append(message)
 
     def _follow_tap(self, message: Message) -> None:
         """Let the tap continue while nothing is recorded."""
