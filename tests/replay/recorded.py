@@ -122,7 +122,7 @@ class Recorder:
                 self.seen.truths.append(without_clients(self.session.truth))
                 self.seen.notices.append(self.seen.left)
                 self.seen.left = []
-            elif self.seen.events and isinstance(
+            elif (self.seen.events and not (repeated and self._repeats_left_out)) and isinstance(
                 message,
                 m.SpaceDefined
                 | m.SpaceRemoved
@@ -136,8 +136,7 @@ class Recorder:
                 | m.Settings
                 | m.Budget,
             ):
-                if not (repeated and self._repeats_left_out):
-                    self.seen.left.append(message)
+                self.seen.left.append(message)
 
     def _follow_tap(self, message: Message) -> None:
         """Let the tap continue while nothing is recorded."""
