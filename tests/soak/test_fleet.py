@@ -6,11 +6,14 @@ import json
 import os
 import random
 import resource
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -160,6 +163,27 @@ def test_lives_of_a_trace_by_ranges_on_dask(
     assert answers("--jobs", "2") == expected
     with dask_cluster(tmp_path, 2) as cluster:
         assert answers("--engine", cluster.address, "--ranges", "8") == expected
+    with dask_cluster(tmp_path, 2) as cluster, disturbed(cluster):
+        assert answers("--engine", cluster.address, "--ranges", "8") == expected
+        assert cluster.workers[0].wait() != 0
+
+
+@contextmanager
+def disturbed(cluster: Cluster) -> Iterator[None]:
+    """Disturb a cluster: soon one worker is killed, and the other one makes everybody wait for some seconds."""
+
+    def disturb() -> None:
+        cluster.workers[0].kill()
+        cluster.workers[1].send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        cluster.workers[1].send_signal(signal.SIGCONT)
+
+    timer = threading.Timer(0.5, disturb)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
