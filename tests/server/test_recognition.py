@@ -13,7 +13,7 @@ from gcspy_server import driver_recognition
 from gcspy_server.driver_recognition import find_drivers, find_recognisers
 from gcspy_server.hosting import recognition
 from gcspy_server.hosting.recognition import DriverBench
-from tests.waiting import PATIENCE_SECS
+from tests.waiting import PATIENCE_SECS, wait_until
 
 _GOOD = """
 from gcspy_server.api import Driver, Recognition, Specificity
@@ -101,8 +101,8 @@ def test_the_time_without_a_processor_is_that_of_the_thread() -> None:
     thread.start()
     assert 0.0 <= recognition._delay_secs(thread) < PATIENCE_SECS
     go.set()
-    thread.join()
-    assert recognition._delay_secs(thread) == 0.0, "it has ended"
+    thread.join()  # of what Python has of it: the system's may take a moment longer
+    wait_until(lambda: recognition._delay_secs(thread) == 0.0, "it has ended")
 
 
 RECOGNISERS = {
