@@ -163,7 +163,8 @@ def test_lives_of_a_trace_by_ranges_on_dask(
     assert answers("--jobs", "2") == expected
     with dask_cluster(tmp_path, 2) as cluster:
         assert answers("--engine", cluster.address, "--ranges", "8") == expected
-    with dask_cluster(tmp_path, 2) as cluster, disturbed(cluster):
+    (again := tmp_path / "again").mkdir()
+    with dask_cluster(again, 2) as cluster, disturbed(cluster):
         assert answers("--engine", cluster.address, "--ranges", "8") == expected
         assert cluster.workers[0].wait() != 0
 
@@ -178,7 +179,7 @@ def disturbed(cluster: Cluster) -> Iterator[None]:
         time.sleep(3)
         cluster.workers[1].send_signal(signal.SIGCONT)
 
-    timer = threading.Timer(0.5, disturb)
+    timer = threading.Timer(4, disturb)
     timer.start()
     try:
         yield
