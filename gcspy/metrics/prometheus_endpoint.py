@@ -8,6 +8,7 @@ HTTP; does not know processes.
 from __future__ import annotations
 
 import hmac
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -100,8 +101,9 @@ class _HttpServer(ThreadingMixIn, WSGIServer):
         super().__init__(*arguments)
 
     def server_bind(self) -> None:
-        """Bind, without a look-up of the host's name, which may take long."""
+        """Bind, without a look-up of the host's name, which may take long; also where an exporter has just ended."""
         self.server_name = str(self.server_address[0])
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_port = int(self.server_address[1])

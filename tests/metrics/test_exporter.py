@@ -49,6 +49,22 @@ def endpoint(token: str | None = None, context: ssl.SSLContext | None = None) ->
         found.close()
 
 
+def test_an_exporter_is_started_again_at_once_at_its_port() -> None:
+    first = PrometheusEndpoint(board(), "127.0.0.1", 0)
+    with socket.create_connection(("127.0.0.1", first.port), timeout=60) as scraper:
+        scraper.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        while scraper.recv(
+            1 << 16
+        ):  # its own end comes first, so the system keeps the port for a minute
+            pass
+        first.close()
+    again = PrometheusEndpoint(board(), "127.0.0.1", first.port)
+    try:
+        assert "process_memory_usage_bytes" in page(f"http://127.0.0.1:{again.port}/metrics")
+    finally:
+        again.close()
+
+
 def page(url: str, token: str = "") -> str:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
