@@ -224,12 +224,14 @@ def main() -> int:
     take_two_collectors()
     take_jvms()
     for script in (
+        "counted_sites.py",
         "presentation.py",
         "large.py",
         "leak.py",
         "lessons.py",
         "native.py",
         "pages.py",
+        "prometheus.py",
         "traces.py",
     ):
         subprocess.run([sys.executable, str(HERE / script)], check=True)
