@@ -22,7 +22,7 @@ from gcspy.exit_codes import ExitCode
 from gcspy.output import share_lines as sharing
 from tests.cli.conftest import Run
 from tests.unknown_process import unknown_process
-from tests.waiting import PATIENCE_SECS
+from tests.waiting import PATIENCE_SECS, wait_until
 
 
 def test_ps_lists_a_python_process_with_its_driver(busy_target: BusyTarget, gcspy: Run) -> None:
@@ -251,7 +251,7 @@ def test_ctrl_c_ends_tail_and_leaves_the_target_running(
         tail.send_signal(signal.SIGINT)
         assert tail.wait(PATIENCE_SECS) == ExitCode.INTERRUPTED
     assert busy_target.advances()
-    assert not list(tmp_path.rglob("*.sock")), "the sidecar took its socket away"
+    wait_until(lambda: not list(tmp_path.rglob("*.sock")), "the sidecar takes its socket away")
 
 
 def test_a_server_alone_is_joined_by_pid_and_by_address_and_stops_cleanly(
