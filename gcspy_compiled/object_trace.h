@@ -231,6 +231,27 @@ static inline int64_t gct_class(int64_t size, int64_t shift, int64_t least, int6
 }
 
 /*
+ * Predict where an object of a class is allocated: where one was freed last, or at `top`. Notes its class under its ordinal, and returns
+ * by how much the prediction was wrong, zigzag.
+ */
+static inline int64_t gct_predict_birth(const struct gct_model *m, int64_t here, int64_t c, int64_t ordinal, int64_t *top)
+{
+    int64_t predicted = *top;
+    int known = c >= 0 && c < GCT_CLASSES, hit = 0;
+    if (known && m->heads[c] >= 0) {
+        int32_t entry = m->heads[c];
+        m->heads[c] = m->next[entry];
+        predicted = m->where[entry];
+        hit = 1;
+    }
+    int64_t off = (int64_t)((uint64_t)here - (uint64_t)predicted);
+    if (!hit || off)
+        *top = (int64_t)((uint64_t)here + (uint64_t)c);
+    m->class_of[ordinal] = known ? (int32_t)c : GCT_CLASSES;
+    return (int64_t)gct_zigzag(off);
+}
+
+/*
  * Predict addresses. `values` gets one for each ALLOCATE, `ages` one for each FREE, `freed` the addresses (not shifted) of
  * those whose age is 0. Returns how many of the last.
  */
@@ -244,23 +265,10 @@ static inline int64_t gct_predict(const struct gct_model *m, int64_t count, cons
         m->heads[c] = -1;
     for (int64_t i = 0; i < count; i++) {
         if (kind[i] == GCT_ALLOCATE) {
-            int64_t here = address[i] >> shift, c = gct_class(size[i], shift, least, overhead), predicted = top;
-            int hit = 0;
-            if (c >= 0 && c < GCT_CLASSES && m->heads[c] >= 0) {
-                int32_t entry = m->heads[c];
-                m->heads[c] = m->next[entry];
-                predicted = m->where[entry];
-                hit = 1;
-            }
-            int64_t off = (int64_t)((uint64_t)here - (uint64_t)predicted);
-            values[allocated] = (int64_t)gct_zigzag(off);
-            if (!hit || off)
-                top = (int64_t)((uint64_t)here + (uint64_t)c);
-            int64_t slot = gct_slot(m, here);
+            int64_t here = address[i] >> shift, slot = gct_slot(m, here);
+            values[allocated] = gct_predict_birth(m, here, gct_class(size[i], shift, least, overhead), allocated, &top);
             m->keys[slot] = here;
-            m->ordinals[slot] = (int32_t)(allocated + 1);
-            m->class_of[allocated] = c >= 0 && c < GCT_CLASSES ? (int32_t)c : GCT_CLASSES;
-            allocated++;
+            m->ordinals[slot] = (int32_t)++allocated;
         } else if (kind[i] == GCT_FREE) {
             int64_t here = address[i] >> shift, slot = gct_slot(m, here);
             int32_t ordinal = m->ordinals[slot];
@@ -295,19 +303,8 @@ static inline int64_t gct_predict_known(const struct gct_model *m, int64_t count
         m->heads[c] = -1;
     for (int64_t i = 0; i < count; i++) {
         if (kind[i] == GCT_ALLOCATE) {
-            int64_t here = address[i] >> shift, c = gct_class(size[i], shift, least, overhead), predicted = top;
-            int hit = 0;
-            if (c >= 0 && c < GCT_CLASSES && m->heads[c] >= 0) {
-                int32_t entry = m->heads[c];
-                m->heads[c] = m->next[entry];
-                predicted = m->where[entry];
-                hit = 1;
-            }
-            int64_t off = (int64_t)((uint64_t)here - (uint64_t)predicted);
-            values[allocated] = (int64_t)gct_zigzag(off);
-            if (!hit || off)
-                top = (int64_t)((uint64_t)here + (uint64_t)c);
-            m->class_of[allocated++] = c >= 0 && c < GCT_CLASSES ? (int32_t)c : GCT_CLASSES;
+            values[allocated] = gct_predict_birth(m, address[i] >> shift, gct_class(size[i], shift, least, overhead), allocated, &top);
+            allocated++;
         } else if (kind[i] == GCT_FREE) {
             ages[ended++] = age[i];
             if (age[i] > 0 && age[i] <= allocated) {
