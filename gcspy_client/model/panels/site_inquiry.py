@@ -36,11 +36,13 @@ class KnownSites:
         table: The sites, or in its note why they are not known.
         over_secs: Time between the samples; 0: there is only the first, and the sites are those of all objects.
         at_secs: When it came, by the clock.
+        note: How exact the copy of the memory is that they are read from.
     """
 
     table: DetailTable
     over_secs: float
     at_secs: float
+    note: str
 
 
 class SiteInquiry:
@@ -95,7 +97,7 @@ class SiteInquiry:
             return False
         report = answer.report
         if report is not None and not (report.grew is None and self._knows_growth()):
-            self.known = KnownSites(report.sites, report.secs, self._time_secs())
+            self.known = KnownSites(report.sites, report.secs, self._time_secs(), report.note)
         if answer.state is AnswerState.UNDER_WAY:
             if report is None:
                 self.step = (answer.reason, answer.done, answer.total)

@@ -83,7 +83,9 @@ class GrowthSites(InquiryPart):
         elif asking.failure:
             when = f"asked again, but: {asking.failure}"
         if table.rows:
-            panel.tell_sites(with_short_paths(table, own=True), title, when)
+            panel.tell_sites(
+                with_short_paths(table, own=True), title, when, as_sentence(known.note)
+            )
         else:
             panel.say(
                 f"Allocation sites are not known: {as_sentence(table.note, first=False)}",

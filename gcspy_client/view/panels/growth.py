@@ -24,6 +24,7 @@ from gcspy_client.view.theme import tokens
 from gcspy_client.view.widgets.bar_table import BarCell, BarColumn, BarTable
 from gcspy_client.view.widgets.check_box import CheckBox
 from gcspy_client.view.widgets.chooser import Chooser
+from gcspy_client.view.widgets.elided_label import ElidedLabel
 from gcspy_client.view.widgets.table_panel import TablePanel
 
 __all__ = ["GrowthPanel"]
@@ -45,6 +46,7 @@ class GrowthPanel(TablePanel):
     Attributes:
         sites: The table of allocation sites.
         held: Whether the process is to be held while its memory is copied for them.
+        note: How exact that copy is.
     """
 
     look_asked = Signal()
@@ -77,6 +79,10 @@ class GrowthPanel(TablePanel):
         self.sites = BarTable([BarColumn("What", right=False)], tokens(theme), column=-1)
         self.sites.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self._pages.addWidget(self.sites)
+        self.note = ElidedLabel()
+        self.note.setProperty("dim", "true")
+        self.note.hide()
+        self.column.addWidget(self.note)
         self._tell_look()
 
     @property
@@ -132,6 +138,11 @@ class GrowthPanel(TablePanel):
         self.look.setVisible(offered)
         self.look.setEnabled(can_ask)
 
+    def show_words(self, why: str) -> None:
+        """Say why there is no table."""
+        self.note.hide()
+        super().show_words(why)
+
     def say(self, why: str, title: str = "", when: str = "") -> None:
         """Say why there is no table.
 
@@ -145,16 +156,19 @@ class GrowthPanel(TablePanel):
         self.when.setText(when)
         self.show_words(why)
 
-    def tell_sites(self, table: DetailTable, title: str, when: str) -> None:
+    def tell_sites(self, table: DetailTable, title: str, when: str, note: str) -> None:
         """Show allocation sites.
 
         Args:
             table: The sites.
             title: Of what.
             when: How old they are.
+            note: How exact the copy of the memory is that they are read from; empty: nothing to say.
         """
         self.title.setText(title)
         self.when.setText(when)
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
         self.sites.show_rows(columns_of(table), rows_of(table))
         self._pages.setCurrentWidget(self.sites)
         self.copy.setEnabled(True)
@@ -172,6 +186,7 @@ class GrowthPanel(TablePanel):
         """
         self.title.setText(title)
         self.when.setText(when)
+        self.note.hide()
         columns = [BarColumn("Site" if self.by_count else "Type", right=False)]
         for one in measures:
             columns.append(
