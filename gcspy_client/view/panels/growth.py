@@ -82,7 +82,7 @@ class GrowthPanel(TablePanel):
         self.note = ElidedLabel()
         self.note.setProperty("dim", "true")
         self.note.hide()
-        self.column.addWidget(self.note)
+        self.column.insertWidget(1, self.note)
         self._tell_look()
 
     @property
