@@ -92,6 +92,8 @@ class LessonProgress(QObject):
         self.waiting = False
         self.problem = ""
         self._begun = False
+        self._asked_as: int | None = None
+        """Number of this client when it asked for the event of the step; None: what it asked for may be lost."""
 
     # --------------------------------------------------------------------------- state
 
@@ -172,7 +174,9 @@ class LessonProgress(QObject):
                 else translate("answer the question first")
             )
         if not self.arrived:
-            return translate("the program has not reached the event of this step yet")
+            return self._why_not_run() or translate(
+                "the program has not reached the event of this step yet"
+            )
         return self._why_not_run() if self.at + 1 not in self.reached else ""
 
     def _why_not_run(self) -> str:
@@ -308,10 +312,7 @@ class LessonProgress(QObject):
         if step.question is not None or step.exercise is not None:
             now = self._clock()
             self.times.setdefault(place, (now, now))
-        if step.exercise is not None and not self._session.is_playback:
-            self._link.send(
-                Trigger(id=TRIGGER, expression=step.exercise.check, note=step.exercise.task)
-            )
+        self._await_exercise(step)
 
     def report(self, student: str) -> StudentReport:
         """The report of what was answered and solved so far.
@@ -374,6 +375,7 @@ class LessonProgress(QObject):
             if live.state is ControlState.RUNNING:
                 self._link.send(Pause())
             self._turn_to(0, rewound=self._session.is_playback)
+        self._ask_anew()
         if self.waiting and live.state is ControlState.ENDED:
             self.waiting = False
             self.problem = (
@@ -385,6 +387,21 @@ class LessonProgress(QObject):
                 else translate("The program ended before the event of this step.")
             )
             self.changed.emit()
+
+    def _ask_anew(self) -> None:
+        """Ask for the event of the step again: after this window was silent, lost its connection or its control, and is back in control."""
+        welcome, step = self._session.live.welcome, self.step
+        if welcome is None or self._why_not_run():
+            self._asked_as = None
+            return
+        lost, self._asked_as = self._asked_as != welcome.client_id, welcome.client_id
+        if not lost or step is None or not self._begun:
+            return
+        if self.waiting:
+            self._do(step)
+            self._run_to(step)
+        elif step.exercise is not None and self.arrived and self.at not in self.solved:
+            self._await_exercise(step)
 
     def fired(self, firings: list[TriggerFiring]) -> None:
         """The event of the step may have come."""
@@ -435,8 +452,7 @@ class LessonProgress(QObject):
                 self._say(unclear)
             elif step.until:
                 self.waiting = True
-                self._link.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))
-                self._link.send(Resume())
+                self._run_to(step)
             else:
                 self._arrive(
                     place,
@@ -447,6 +463,20 @@ class LessonProgress(QObject):
                     else self._session.timeline.last,
                 )
         self.changed.emit()
+
+    def _run_to(self, step: LessonStep) -> None:
+        """Let the program run to the event of a step."""
+        welcome = self._session.live.welcome
+        self._asked_as = None if welcome is None else welcome.client_id
+        self._link.send(Trigger(id=TRIGGER, expression=step.until, note=step.title))
+        self._link.send(Resume())
+
+    def _await_exercise(self, step: LessonStep) -> None:
+        """Notice the event at which the exercise of a step is solved."""
+        if step.exercise is not None and not self._session.is_playback:
+            self._link.send(
+                Trigger(id=TRIGGER, expression=step.exercise.check, note=step.exercise.task)
+            )
 
     def _look_at(self, place: int) -> None:
         """Show the event at which a step stood."""

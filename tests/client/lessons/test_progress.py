@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -337,3 +338,49 @@ def test_a_class_is_asked_answers_and_is_shown_the_answer(
         lambda: student.session.live.clients.controller is None, timeout=PATIENCE_MILLIS
     )
     assert student.session.live.state is ControlState.PAUSED, "no teacher: the lesson waits"
+
+
+def test_a_window_whose_connection_broke_asks_for_the_event_of_the_step_again(
+    live: tuple[Lesson, str], make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    lesson, address = live
+    window = make_window(address)
+    progress = window.lessons.progress
+    window.lessons.open(lesson)
+    qtbot.waitUntil(partial(stands_at, window, 0), timeout=PATIENCE_MILLIS)
+    before = window.session.live.welcome
+    assert before is not None
+    socket = window.link._socket
+    assert socket is not None
+    socket.abort()
+    progress.waiting = True  # Next was chosen before the window learned of it
+    progress.at = 1
+
+    def welcomed_again() -> bool:
+        now = window.session.live.welcome
+        return now is not None and now.client_id != before.client_id
+
+    qtbot.waitUntil(welcomed_again, timeout=PATIENCE_MILLIS)
+    qtbot.waitUntil(partial(stands_at, window, 1), timeout=PATIENCE_MILLIS)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("when", ["before the lesson", "before Next", "after Next"])
+def test_a_window_that_was_silent_for_seven_seconds_goes_on(
+    live: tuple[Lesson, str], make_window: Callable[..., MainWindow], qtbot: QtBot, when: str
+) -> None:
+    lesson, address = live
+    window = make_window(address)
+
+    def be_silent(at: str) -> None:
+        if at == when:
+            time.sleep(7)
+
+    qtbot.waitUntil(lambda: window.session.live.welcome is not None, timeout=PATIENCE_MILLIS)
+    be_silent("before the lesson")
+    window.lessons.open(lesson)
+    qtbot.waitUntil(partial(stands_at, window, 0), timeout=PATIENCE_MILLIS)
+    be_silent("before Next")
+    window.lessons.progress.next()
+    be_silent("after Next")
+    qtbot.waitUntil(partial(stands_at, window, 1), timeout=PATIENCE_MILLIS)
