@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from itertools import count
 
-__all__ = ["random_program"]
+__all__ = ["random_head", "random_program"]
 
 _HEAD = """
 class Context:
@@ -55,9 +55,10 @@ def drive(coroutine):
 
 
 class _Writer:
-    def __init__(self, random_: random.Random, lone_loops: bool) -> None:
+    def __init__(self, random_: random.Random, lone_loops: bool, depth: int) -> None:
         self.random = random_
         self.lone_loops = lone_loops
+        self.depth = depth
         self.lines: list[str] = []
         self.names = count()
         self.functions: list[tuple[str, str]] = []
@@ -99,7 +100,7 @@ class _Writer:
 
     def statement(self, depth: int, level: int, kind: str, loop: bool) -> None:
         choices = [self.assignment] * 4 + [self.call, self.leave, self.unpack]
-        if level < 4:
+        if level < self.depth:
             choices += [self.branch, self.for_loop, self.while_loop, self.attempt, self.attempt]
             choices += [self.context, self.match, self.inner_function]
         if kind in ("generator", "async generator", "coroutine"):
@@ -293,13 +294,22 @@ class _Writer:
         self.functions.append((name, kind))
 
 
-def random_program(seed: int, fuel: int = 150) -> str:
-    """Return the source of a program that calls `probe()` now and then; equal seeds give equal programs.
+def random_head(fuel: int = 150) -> str:
+    """Return the source of what all programs call: contexts, awaitables, and a fuel that ends them."""
+    return _HEAD % fuel
+
+
+def random_program(seed: int, small: bool = False) -> str:
+    """Return the source of a program that calls `probe()` now and then; equal seeds give equal programs. It stands behind `random_head`.
 
     Programs of odd seeds have loops that are all of a block.
+
+    Args:
+        seed: Which.
+        small: One function instead of up to five, and less deep.
     """
-    writer = _Writer(random.Random(seed), lone_loops=seed % 2 == 1)
-    for number in range(writer.random.randint(1, 5)):
+    writer = _Writer(random.Random(seed), seed % 2 == 1, depth=2 if small else 4)
+    for number in range(1 if small else writer.random.randint(1, 5)):
         writer.function(number)
     writer.say(0, "kept = []")
     for name, kind in writer.functions:
@@ -328,4 +338,4 @@ def random_program(seed: int, fuel: int = 150) -> str:
         writer.say(1, "except Fuel: fuel[0] = 60")
         writer.say(1, "except GeneratorExit: pass")
         writer.say(1, "probe()")
-    return _HEAD % fuel + "\n".join(writer.lines) + "\n"
+    return "\n".join(writer.lines) + "\n"

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 
 from tests.drivers.targets import find_python
 
+_AT_A_TIME = 500
+"""Programs of one process."""
 HERE = Path(__file__).parent
 FOLDER = Path(gcspy_counting.__file__).parents[1]
 
@@ -25,9 +29,10 @@ def _python(version: str) -> str:
     return str(found)
 
 
-def compare(python: str, first: int, last: int) -> dict[str, Any]:
+def compare(python: str, first: int, last: int, *sizes: str) -> dict[str, Any]:
+    command = [python, "-B", str(HERE / "plan_comparison.py"), str(FOLDER)]
     done = subprocess.run(
-        [python, "-B", str(HERE / "plan_comparison.py"), str(FOLDER), str(first), str(last)],
+        [*command, str(first), str(last), *sizes],
         capture_output=True,
         text=True,
         check=False,
@@ -57,11 +62,26 @@ def test_known_programs(version: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_many_programs(version: str) -> None:
-    """Compare programs of consecutive seeds: 0.1 s of a processor each. ``GCSPY_SOAK_PROGRAMS=34000`` makes more than 100,000 of all versions."""
+    """Compare small programs of consecutive seeds, on all processors. ``GCSPY_SOAK_PROGRAMS=34000`` makes more than 100,000 of all versions."""
     seed = int(os.environ.get("GCSPY_SOAK_SEED", "1"))
-    programs = int(os.environ.get("GCSPY_SOAK_PROGRAMS", "1000"))
+    programs = int(os.environ.get("GCSPY_SOAK_PROGRAMS", "3000"))
     first = seed * 1_000_000
-    for begin in range(first, first + programs, 200):
-        found = compare(_python(version), begin, min(begin + 200, first + programs))
-        print(version, begin, found["increments"], found["raises"], file=sys.stderr)
-        assert found["differing"] == []
+    python = _python(version)
+
+    def some(begin: int) -> dict[str, Any]:
+        return compare(python, begin, min(begin + _AT_A_TIME, first + programs), "small")
+
+    increments: Counter[str] = Counter()
+    with ThreadPoolExecutor(os.cpu_count()) as processors:
+        for found in processors.map(some, range(first, first + programs, _AT_A_TIME)):
+            assert found["differing"] == []
+            increments.update(found["increments"], raises=found["raises"])
+    print(version, programs, dict(increments), file=sys.stderr)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_large_programs(version: str) -> None:
+    """Compare programs of up to five functions, nested four deep."""
+    first = int(os.environ.get("GCSPY_SOAK_SEED", "1")) * 1_000_000
+    assert compare(_python(version), first, first + 200)["differing"] == []
