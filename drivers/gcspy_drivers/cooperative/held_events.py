@@ -43,7 +43,7 @@ _LONGEST_BUSY_SECS: Final = 2.0
 """A target that was released early and has reached its next event waits no longer than this for the
 previous one, unless no event may be left out."""
 
-_NOT_READ: Final = "; not read: gcspy was silent for 2 s, and the program continued"
+_NOT_READ: Final = "not read: gcspy was silent for 2 s, and the program continued"
 
 _RING_LOOK_SECS: Final = 0.004
 """How often the ring is looked at: a target that records an event does not wake us, which would cost it more than the copy."""
@@ -357,9 +357,9 @@ class HeldEvents:
                 still = self._read_still(server, event, request)
             else:
                 self._reader.pass_by(server)
-            cause = self._reader.cause_of(event)
             spoilt = not (still or self._let_go_nanos)
-            server.finish(kind, cause + (_NOT_READ if spoilt else ""), holds=still)
+            told = (self._reader.cause_of(event), _NOT_READ if spoilt else "")
+            server.finish(kind, "; ".join(filter(None, told)), holds=still)
             self._inside = event.kind == 0
             self._accounting.want(server, inside=self._inside)
         finally:
