@@ -1,7 +1,7 @@
 """Trials of a stranger's code in a process of their own, which is confined before the code is loaded.
 
-`python -m gcspy.classroom.confined_trial` is that process: it reads the code from its standard input, and writes one JSON object. What it writes comes
-from a stranger, so each value is checked.
+`python -m gcspy.classroom.confined_trial` is that process: it reads the code from a folder, and writes one JSON object. What it writes comes
+from a stranger, so no more than a limit is read, and each value is checked.
 """
 
 from __future__ import annotations
@@ -9,23 +9,29 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gcspy_protocol.errors import CommandError
 
-from gcspy.classroom.confinement import CPU_SECS, MEMORY_BYTES, confine
+from gcspy.classroom.confinement import CPU_SECS, MEMORY_BYTES, SIGNALLED, confine
 
 __all__ = ["ConfinedResult", "try_confined"]
 
 _MOST_SECS: Final = 2 * CPU_SECS
 _MOST_OUTPUT: Final = 1 << 20
+_PIECE: Final = 1 << 16
 _MOST_CHARS: Final = 2000
+_OUT_OF_TIME: Final = tuple(
+    code for number in (signal.SIGKILL, signal.SIGXCPU) for code in (-number, SIGNALLED + number)
+)
 _FILE: Final = "student.py"
 _NEEDED: Final = tuple(
     f"gcspy_drivers.simulator.{name}" for name in ("plans", "programs", "verify", "mutator")
@@ -79,7 +85,7 @@ def try_confined(source: str, *, most_secs: float = _MOST_SECS) -> ConfinedResul
         )
         try:
             output = _read(child, most_secs)
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             return ConfinedResult(problem=f"{_FILE}: not done after {most_secs:g} s")
         finally:
             _end(child)
@@ -87,9 +93,29 @@ def try_confined(source: str, *, most_secs: float = _MOST_SECS) -> ConfinedResul
 
 
 def _read(child: subprocess.Popen[bytes], most_secs: float) -> bytes:
-    """The output of a child until it ends; not more than the limit."""
-    output, _ = child.communicate(timeout=most_secs)
-    return output[: _MOST_OUTPUT + 1]
+    """Return the output of a child, and await its end; of more output than the limit, little more than the limit is read.
+
+    Raises:
+        TimeoutError: It did not end in time.
+    """
+    assert child.stdout is not None
+    until = time.monotonic() + most_secs
+    output = bytearray()
+    with selectors.DefaultSelector() as ready:
+        ready.register(child.stdout, selectors.EVENT_READ)
+        while len(output) <= _MOST_OUTPUT:
+            if not ready.select(max(0.0, until - time.monotonic())):
+                raise TimeoutError
+            more = os.read(child.stdout.fileno(), _PIECE)
+            if not more:
+                break
+            output += more
+    if len(output) <= _MOST_OUTPUT:
+        try:
+            child.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+    return bytes(output)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -104,7 +130,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _checked(output: bytes, code: int, folder: str) -> ConfinedResult:
-    if not output and code in (-signal.SIGKILL, -signal.SIGXCPU):
+    if not output and code in _OUT_OF_TIME:
         return ConfinedResult(problem=f"{_FILE}: more than {CPU_SECS} s of processor time")
     try:
         said: Any = json.loads(output) if len(output) <= _MOST_OUTPUT else None

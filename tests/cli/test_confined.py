@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,37 @@ raise ValueError(" ".join(tried))"""
 )
 def test_a_process_that_ends_or_takes_too_much_is_told(code: str, says: str) -> None:
     assert says in attempt(code)
+
+
+def test_no_more_than_a_limit_is_read_of_what_it_writes() -> None:
+    code = "import os\nwhile True:\n    for number in range(3, 20):\n        try:\n            os.write(number, bytes(1 << 20))\n        except OSError:\n            pass"
+    tracemalloc.start()
+    try:
+        assert "without a result" in attempt(code)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_it_reaches_no_other_process_and_leaves_none() -> None:
+    if try_confined(PROGRAM).open:
+        pytest.skip("this system cannot confine everything")
+    code = f"""
+import os, signal, time
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        time.sleep(1)
+tried = []
+for pid in ({os.getpid()}, {os.getppid()}):
+    try:
+        os.kill(pid, signal.SIGWINCH)
+        tried.append("reached")
+    except OSError as error:
+        tried.append(type(error).__name__)
+raise ValueError(" ".join(tried))"""
+    # What it started has the end that is written to, too: it has ended, or the answer would not be complete before the deadline.
+    assert "ProcessLookupError ProcessLookupError" in attempt(code)
 
 
 def test_code_that_waits_for_ever_is_ended() -> None:
