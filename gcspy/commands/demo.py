@@ -54,7 +54,7 @@ __all__ = ["command"]
 @click.option(
     "--versus",
     metavar="NAME",
-    help="Second collector, run beside the first with the same program and seed. Both advance by allocated bytes, and the costs of both are shown. With --no-window, --listen or --web, both are in one session.",
+    help="Second collector, or python for a real one, run beside the first with the same program and seed. Both advance by allocated bytes, and the costs of both are shown. With --no-window, --listen or --web, both are in one session.",
 )
 @click.option("--program", metavar="NAME", help="Simulated program: a name, or a file of your own.")
 @click.option("--heap", metavar="SIZE", help="Heap size: 256KiB, 16MiB.")
@@ -222,7 +222,7 @@ def command(
             python, seconds=seconds, output=output, seed=seed, theme=theme, clock_hz=clock_hz
         )
     fields = chosen if found is not None else _fields(chosen, given, seed)
-    if versus is not None and (no_window or listen or web):
+    if versus is not None and (no_window or listen or web or versus == "python"):
         fields, versus = {**fields, "beside": versus}, None
     addresses = tuple(parse_address(address) for address in listen)
     with ExitStack() as stack:

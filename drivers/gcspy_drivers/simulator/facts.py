@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from gcspy_drivers.simulator.loops import Bytes, Words
 
-__all__ = ["CLEAN", "DIRTY", "AmbiguousWords", "CardTable", "FreeLists", "Regions", "RememberedSet"]
+__all__ = [
+    "CLEAN",
+    "DIRTY",
+    "AmbiguousWords",
+    "CardTable",
+    "FinalisationCounts",
+    "FreeLists",
+    "Generations",
+    "Regions",
+    "RememberedSet",
+]
 
 CLEAN, DIRTY = 0, 1
 
@@ -125,3 +135,43 @@ class AmbiguousWords:
     words: Words
     objects: NDArray[np.bool_]
     stale: int
+
+
+@dataclass(frozen=True)
+class Generations:
+    """Lists of objects by age, and what begins their collections.
+
+    Attributes:
+        names: Of the generations; the others have an entry for each.
+        objects: Objects in the list.
+        counts: What is compared with the threshold.
+        thresholds: A collection begins when the count is larger.
+        collections: How many there were.
+        collected: Objects that these found to be garbage.
+    """
+
+    names: tuple[str, ...]
+    objects: tuple[int, ...]
+    counts: tuple[int, ...]
+    thresholds: tuple[int, ...]
+    collections: tuple[int, ...]
+    collected: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FinalisationCounts:
+    """Weak references and finalisers of a run.
+
+    Attributes:
+        weak: Weak references that refer to an object.
+        cleared: How many were cleared.
+        callbacks: Callbacks that were called.
+        finalisers: Finalisers that were called.
+        resurrected: Objects that were reachable again after that.
+    """
+
+    weak: int
+    cleared: int
+    callbacks: int
+    finalisers: int
+    resurrected: int

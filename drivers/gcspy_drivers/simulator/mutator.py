@@ -15,7 +15,7 @@ import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.access_log import AccessLog
-from gcspy_drivers.simulator.heap import FIELDS_SHIFT, HEADER_WORDS
+from gcspy_drivers.simulator.heap import FIELDS_SHIFT, HEADER_WORDS, identity_of
 from gcspy_drivers.simulator.plan import Plan
 from gcspy_drivers.simulator.shadow import Shadow, ShadowObject
 from gcspy_drivers.simulator.trace_recorder import TraceRecorder
@@ -132,6 +132,48 @@ class Mutator:
         self._record()
         if self.shadow is not None:
             self.shadow.roots[slot] = 0
+
+    def finalise(self, kind: str, revive: int | None = None) -> None:
+        """Give objects of a type that are made from now on a finaliser.
+
+        Args:
+            kind: Name of the type.
+            revive: Slot in which the finaliser stores the object, which is reachable again then; None: it stores nothing.
+        """
+        type_id = self.heap.type_id(kind)
+
+        def call(cell: int) -> None:
+            if self.shadow is not None:
+                number = identity_of(self.heap.words, cell)
+                self.shadow.finalised.add(number)
+                if revive is not None:
+                    self.shadow.roots[revive] = number
+            if revive is not None:
+                self.plan.write_root(revive, cell)
+
+        self.plan.finalise(type_id, call)
+        if self.shadow is not None:
+            self.shadow.finalisable.add(type_id)
+
+    def refer_weakly(
+        self, slot: int, target: int, *, calls_back: bool = False, thread: int = 0
+    ) -> None:
+        """Let a slot hold a new weak reference to the object in another slot; both slots differ. Its field, for a callback, is null."""
+        self.new(slot, 1, type_id=self.heap.type_id("Weak reference"), thread=thread)
+        roots = self.heap.roots
+        self.plan.refer_weakly(int(roots[slot]), int(roots[target]), calls_back=calls_back)
+        if self.shadow is not None:
+            self.shadow.weak[self.shadow.roots[slot]] = self.shadow.roots[target]
+
+    def load_weak(self, to: int, slot: int) -> bool:
+        """Let slot `to` hold what the weak reference in `slot` refers to, or null if it was cleared; return whether it was not."""
+        self._settle()
+        target = self.plan.weak_target(int(self.heap.roots[slot]))
+        self.plan.write_root(to, target)
+        self._record()
+        if self.shadow is not None:
+            self.shadow.roots[to] = identity_of(self.heap.words, target) if target else 0
+        return target != 0
 
     def holds(self, slot: int) -> bool:
         """Return whether a slot holds an object."""

@@ -28,7 +28,9 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.facts import (
     AmbiguousWords,
     CardTable,
+    FinalisationCounts,
     FreeLists,
+    Generations,
     Regions,
     RememberedSet,
 )
@@ -179,6 +181,7 @@ class Plan(ABC):
         name: Textbook name, one word; title: for people.
         moves: It may move objects. Otherwise an object stays where it was made.
         remembers: It keeps a remembered set of each of its `regions`.
+        generation_names: Names of its generations, if the age of an object is the number of its generation; empty: an age counts collections.
         lists_all_free: Each free cell that is large enough is in one of its free lists, when no collection is under way.
         exact: After a whole collection of kind FULL nothing unreachable is left.
         frees_early: It may free objects when no collection is under way.
@@ -205,6 +208,7 @@ class Plan(ABC):
     frees_early: ClassVar[bool] = False
     incremental: ClassVar[bool] = False
     lists_all_free: ClassVar[bool] = True
+    generation_names: ClassVar[tuple[str, ...]] = ()
     kinds: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __init__(self, heap: Heap, *, threads: int = 1) -> None:
@@ -264,6 +268,31 @@ class Plan(ABC):
     def write_root(self, slot: int, target: int) -> None:
         """Store an object, or 0, in a root. Most plans read roots when they collect, and need no barrier here."""
         self.heap.roots[slot] = target
+
+    def finalise(self, type_id: int, call: Callable[[int], None]) -> None:
+        """Call this with the address of each object of a type that is made from now on, once, before it is freed.
+
+        Raises:
+            LocalProtocolError: The collector has no finalisers.
+        """
+        raise LocalProtocolError(f"{self.name} has no finalisers: use cpython")
+
+    def refer_weakly(self, weak: int, target: int, *, calls_back: bool) -> None:
+        """Let an object be a weak reference to another one.
+
+        Args:
+            weak: The weak reference, which was just made.
+            target: The other object.
+            calls_back: Whether a callback is called when the reference is cleared.
+
+        Raises:
+            LocalProtocolError: The collector has no weak references.
+        """
+        raise LocalProtocolError(f"{self.name} has no weak references: use cpython")
+
+    def weak_target(self, weak: int) -> int:
+        """Return the object that a weak reference refers to; 0: it was cleared, or is no weak reference."""
+        return 0
 
     # Collections.
 
@@ -402,6 +431,14 @@ class Plan(ABC):
         """Return all objects, dead ones and old copies (FORWARDED) included, in the order of their addresses."""
         cells = self.cells()
         return cells.where(~cells.having(FREE))
+
+    def generations(self) -> Generations | None:
+        """Return what each of its generations has, if it counts that."""
+        return None
+
+    def finalisation(self) -> FinalisationCounts | None:
+        """Return what became of weak references and finalisers; None: the program has none."""
+        return None
 
     def free_lists(self) -> FreeLists | None:
         """Return its free lists, as they are now, if it has any."""

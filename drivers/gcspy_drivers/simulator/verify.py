@@ -9,7 +9,8 @@
 3. Each cell in the free lists is free, in one list, once, and in the right list; these cells are
    all that the plan reports as free.
 4. After a whole collection of an exact collector nothing else is there.
-5. The plan's own invariants hold (`Plan.check`).
+5. A weak reference refers to the object that it was made for, or to nothing; that only if the object cannot be reached, or its finaliser was called.
+6. The plan's own invariants hold (`Plan.check`).
 
 In the middle of a collection during which no program runs, only 1 is checked.
 """
@@ -49,7 +50,8 @@ def verify(plan: Plan, shadow: Shadow, *, collected: bool = False) -> list[str]:
     if found or plan.program_waits:
         return found[:_MOST]
     reachable = shadow.reachable()
-    _check_graph(plan, words, cells, shadow, found)
+    places = _check_graph(plan, words, cells, shadow, found)
+    _check_weak(plan, words, cells, shadow, places, found)
     _check_free_lists(plan, words, cells, found)
     if collected and plan.exact:
         for cell in sorted(cells):
@@ -104,7 +106,8 @@ def _walk(plan: Plan, words: list[int], found: list[str]) -> dict[int, int]:
 
 def _check_graph(
     plan: Plan, words: list[int], cells: dict[int, int], shadow: Shadow, found: list[str]
-) -> None:
+) -> dict[int, int]:
+    """Compare what the roots reach; return the address of each object that was found, by its number."""
     idle = [(space.start, space.end) for space in plan.spaces() if space.role == "idle"]
     places: dict[int, int] = {}
     left: list[tuple[int, int, str]] = [
@@ -145,6 +148,23 @@ def _check_graph(
             left.append(
                 (plan.current(refers) if refers else 0, target, f"field {field} of object {number}")
             )
+    return places
+
+
+def _check_weak(
+    plan: Plan, words: list[int], cells: dict[int, int], shadow: Shadow, places: dict[int, int], found: list[str]
+) -> None:  # fmt: skip
+    for weak, target in shadow.weak.items():
+        if weak not in places:
+            continue
+        cell = plan.weak_target(places[weak])
+        if not cell:
+            if target in places and target not in shadow.finalised:
+                found.append(f"weak reference {weak} was cleared, and object {target} is in use")
+        elif cell not in cells or words[cell] & FREE:
+            found.append(f"weak reference {weak} refers to word {cell}, where there is no object")
+        elif words[cell + 1] & ((1 << LINK_SHIFT) - 1) != target:
+            found.append(f"weak reference {weak} refers to another object than {target}")
 
 
 def _object_wrong(words: list[int], cell: int, number: int, shadow: Shadow) -> str:

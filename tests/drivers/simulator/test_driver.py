@@ -37,8 +37,11 @@ def run(session: SimulatorSession, look: Callable[[Event], None] | None = None) 
 
 
 def options(collector: str, **more: object) -> SimulationOptions:
+    # Not after 700 objects: these heaps have fewer.
+    plan = {"threshold0": 20} if collector.startswith("cpython") else {}
     fields: dict[str, Any] = {
         "collector": collector,
+        "plan": plan,
         "heap_bytes": HEAP_BYTES,
         "tile_bytes": 512,
         "pace_millis": 0,

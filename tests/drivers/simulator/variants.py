@@ -33,6 +33,8 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"block_bytes": 1024, "line_bytes": 64, "evacuate": False},
     ],
     "refcount": [{}, {"candidates": 20, "burst": 3}],
+    "cpython": [{"threshold0": 20, "threshold1": 2, "threshold2": 2}],
+    "cpython-incremental": [{"threshold0": 15, "threshold1": 2}],
     "incremental": [
         {"barrier": "insertion", "pace": 10},
         {"barrier": "retreating", "pace": 10},

@@ -162,11 +162,17 @@ class SimulatedHeapSpace:
             if plan.moves
             else None
         )
-        self.oldest = (
-            add.count("Age", MAX_AGE, "Collections that the oldest object of the tile survived.")
-            if self._has_ages()
-            else None
-        )
+        self.oldest = None
+        if plan.generation_names:
+            names = ", ".join(f"{at}: {one}" for at, one in enumerate(plan.generation_names))
+            most = len(plan.generation_names) - 1
+            self.oldest = add.count(
+                "Generation", most, f"Generation of the oldest container of the tile: {names}."
+            )
+        elif self._has_ages():
+            self.oldest = add.count(
+                "Age", MAX_AGE, "Collections that the oldest object of the tile survived."
+            )
         self.roots = add.count(
             "Roots", 8, "References from the program to objects that begin in the tile."
         )

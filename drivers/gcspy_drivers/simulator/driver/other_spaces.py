@@ -1,4 +1,4 @@
-"""Spaces that are not memory: free lists, cards, remembered sets, regions and trains, one tile each (the paper's table 1, and drivers 5 and 6 of its section 5.6).
+"""Spaces that are not memory: free lists, cards, remembered sets, regions, trains and generations, one tile each (the paper's table 1, and drivers 5 and 6 of its section 5.6).
 
 Small structures: level 2. Knows a plan's reports about them; knows no objects.
 """
@@ -6,12 +6,13 @@ Small structures: level 2. Knows a plan's reports about them; knows no objects.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from gcspy_drivers.kit.streams import add_amount, add_enumeration, add_percent, hide_all
 from gcspy_drivers.simulator.driver.event_view import reach
-from gcspy_drivers.simulator.facts import Regions, RememberedSet
+from gcspy_drivers.simulator.facts import Generations, Regions, RememberedSet
 from gcspy_drivers.simulator.heap import WORD_BYTES
 from gcspy_drivers.simulator.loops import Bytes, Words
 from gcspy_drivers.simulator.plan import Plan
@@ -32,7 +33,9 @@ from gcspy_server.api import (
 __all__ = [
     "AmbiguousWordSpace",
     "CardSpace",
+    "FinalisationSpace",
     "FreeListsSpace",
+    "GenerationSpace",
     "OtherSpace",
     "RegionSpace",
     "RememberedSetSpace",
@@ -427,6 +430,106 @@ class TrainSpace(OtherSpace):
         )
 
 
+class GenerationSpace(OtherSpace):
+    """The generations, a tile each: what they have, and what begins their collections.
+
+    Args:
+        server: Whose space it becomes.
+        plan: The collector.
+        prefix: Of its name.
+        source: Returns the values; None: the plan does.
+        names: Of the generations; empty: as the plan names them.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        plan: Plan,
+        *,
+        prefix: str = "",
+        source: Callable[[], Generations | None] | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
+        super().__init__(plan)
+        self._generations = tuple(names) or plan.generation_names
+        self._source = source or plan.generations
+        self.space = server.add_space(
+            f"{prefix}Generations",
+            names=self._names(),
+            driver="simulator",
+            tile_title="",
+            description="One tile a generation, that is, a list of containers.",
+        )
+        about = (
+            ("Containers", 4096, "Objects with references that are in the list.", (60, 110, 190)),
+            ("Count", 1024, "The number that is compared with the threshold.", (220, 150, 40)),
+            ("Threshold", 1024, "A collection begins when the count is larger.", None),
+            ("Collections", 64, "How often it was collected.", (200, 60, 50)),
+            ("Collected", 4096, "Objects in garbage cycles that were found.", (70, 150, 70)),
+        )
+        self._streams = [
+            _stream(self.space, name, most, what, order=order, colour=colour)
+            for order, (name, most, what, colour) in enumerate(about, start=1)
+        ]
+
+    def _names(self) -> StringNames:
+        return StringNames(self._generations)
+
+    def gather(self, request: GatherRequest) -> None:
+        """Copy the numbers."""
+        if not request.wants(self.space):
+            return
+        self.space.reset()
+        found = self._source()
+        if found is None:
+            hide_all(self._streams)
+            return
+        columns = found.objects, found.counts, found.thresholds, found.collections, found.collected
+        for stream, column in zip(self._streams, columns, strict=True):
+            stream.data[:] = column
+            stream.set_summary(sum(column))
+
+
+class FinalisationSpace(OtherSpace):
+    """Weak references and finalisers, a tile each count."""
+
+    def __init__(self, server: Server, plan: Plan) -> None:
+        super().__init__(plan)
+        self.space = server.add_space(
+            "Finalisation",
+            names=self._names(),
+            driver="simulator",
+            tile_title="",
+            description="What became of weak references and of objects with finalisers.",
+        )
+        self._count = _stream(self.space, "Count", 64, "How many.", order=1, colour=(120, 80, 180))
+
+    def _names(self) -> StringNames:
+        return StringNames(
+            [
+                "Weak references in use",
+                "Weak references cleared",
+                "Callbacks called",
+                "Finalisers called",
+                "Objects resurrected",
+            ]
+        )
+
+    def gather(self, request: GatherRequest) -> None:
+        """Copy the counts."""
+        found = self._plan.finalisation()
+        if found is None or not request.wants(self.space):
+            return
+        self.space.reset()
+        self._count.data[:] = [
+            found.weak,
+            found.cleared,
+            found.callbacks,
+            found.finalisers,
+            found.resurrected,
+        ]
+
+
 def _remembered_from(plan: Plan) -> dict[int, int]:
     """Return the number of remembered references into the part that begins at each word."""
     return {one.start: len(one.holders) for one in plan.remembered_sets() if one.end > one.start}
@@ -440,6 +543,10 @@ def other_spaces(server: Server, plan: Plan) -> list[OtherSpace]:
         if regions.what == "car":
             found.append(TrainSpace(server, plan))
         found.append(RegionSpace(server, plan))
+    if plan.generations() is not None:
+        found.append(GenerationSpace(server, plan))
+    if plan.finalisation() is not None:
+        found.append(FinalisationSpace(server, plan))
     if plan.free_lists() is not None:
         found.append(FreeListsSpace(server, plan))
     if plan.cards() is not None:

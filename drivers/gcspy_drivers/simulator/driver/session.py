@@ -36,6 +36,7 @@ from gcspy_drivers.simulator.driver.lockstep import Lockstep
 from gcspy_drivers.simulator.driver.object_graph import object_graph_spaces
 from gcspy_drivers.simulator.driver.options import SimulationOptions
 from gcspy_drivers.simulator.driver.other_spaces import OtherSpace, other_spaces
+from gcspy_drivers.simulator.driver.python_companion import PYTHON, PythonCompanion
 from gcspy_drivers.simulator.driver.settings import LiveSettings
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
 from gcspy_drivers.simulator.loops import Words
@@ -141,11 +142,15 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         if options.graph:
             self._others += object_graph_spaces(self.server, self.plan)
         self._meter: CostMeter | None = None
-        if options.costs or options.beside:
+        if options.costs or options.beside not in ("", PYTHON):
             self._meter = CostMeter(self.plan)
             self._others += cost_spaces(self.server, self.plan, self._meter)
-        self._beside: Companion | None = None
-        if options.beside:
+        self._beside: Companion | PythonCompanion | None = None
+        if options.beside == PYTHON:
+            self._beside = PythonCompanion(
+                options, roots=len(self.heap.roots), server=self.server, plan=self.plan
+            )
+        elif options.beside:
             self._beside = Companion(options, roots=len(self.heap.roots), server=self.server)
         listener: CollectionListener = self
         if self._meter is not None:

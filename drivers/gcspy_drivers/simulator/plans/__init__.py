@@ -9,6 +9,8 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.plan import Plan
 from gcspy_drivers.simulator.plans.conservative import Conservative
+from gcspy_drivers.simulator.plans.cpython import CPython
+from gcspy_drivers.simulator.plans.cpython_incremental import CPythonIncremental
 from gcspy_drivers.simulator.plans.generational import Generational, GenerationalCompact
 from gcspy_drivers.simulator.plans.immix import Immix
 from gcspy_drivers.simulator.plans.incremental import Incremental
@@ -31,6 +33,8 @@ _PLANS: Final[tuple[type[Plan], ...]] = (
     Conservative,
     Incremental,
     RefCount,
+    CPython,
+    CPythonIncremental,
     Immix,
     SemiSpace,
     MarkCompact,

@@ -61,6 +61,15 @@ class Ref:
         else:
             self._scope.mutator.copy(self.slot, other.slot)
 
+    def weak(self, target: Ref, *, calls_back: bool = False) -> Ref:
+        """Stand for a new weak reference to another object; return itself. Only with a collector that has these."""
+        self._scope.make_weak(self.slot, target.slot, calls_back=calls_back)
+        return self
+
+    def load_weak(self, weak: Ref) -> bool:
+        """Stand for what a weak reference refers to; tell whether that is still there."""
+        return self._scope.mutator.load_weak(self.slot, weak.slot)
+
     def same(self, other: Ref) -> bool:
         """Return whether both are the same object."""
         return self._scope.mutator.same(self.slot, other.slot)
@@ -99,6 +108,10 @@ class Scope:
             slot, fields, data, type_id=self.mutator.heap.type_id(kind), thread=self._stack.thread
         )
 
+    def make_weak(self, slot: int, target: int, *, calls_back: bool) -> None:
+        """Make a weak reference in a slot."""
+        self.mutator.refer_weakly(slot, target, calls_back=calls_back, thread=self._stack.thread)
+
     def close(self) -> None:
         """Give the slots back."""
         self._stack.pop(self._first)
@@ -128,6 +141,10 @@ class Stack:
             yield scope
         finally:
             scope.close()
+
+    def finalise(self, kind: str, revive: Ref | None = None) -> None:
+        """Give objects of a type that are made from now on a finaliser, which may store the object in a name."""
+        self.mutator.finalise(kind, None if revive is None else revive.slot)
 
     def push(self) -> int:
         """Take a slot."""
