@@ -51,12 +51,11 @@ class CollectsWithoutTheYounger(CPython):
     """Does not take the younger generations along, and says that it did."""
 
     def _begin(self, kind: str) -> Sequence[Phase]:
-        lists = self._lists
-        lists.merge, kept = lambda source, target: None, lists.merge  # type: ignore[method-assign]
-        try:
-            return super()._begin(kind)
-        finally:
-            lists.merge = kept  # type: ignore[method-assign]
+        after, before = self._lists.after.copy(), self._lists.before.copy()
+        phases = super()._begin(kind)
+        if kind != FULL:
+            self._lists.after[:], self._lists.before[:] = after, before
+        return phases
 
 
 class CountsNoRoots(CPython):
@@ -168,6 +167,7 @@ class Real:
             def __init__(self, name: str, *, revive: bool = False) -> None:
                 self.name, self.revive = name, revive
                 self.other: Any = None
+                self.weak: Any = None
 
             def __del__(self) -> None:
                 calls.append(("finaliser", self.name))
@@ -238,7 +238,7 @@ def cycle_real() -> Sequence[object]:
     one, other = real.node("a"), real.node("b")
     one.other, other.other = other, one
     weak = real.refer("outside", one)
-    one.weak = real.refer("inside", other)  # type: ignore[attr-defined]
+    one.weak = real.refer("inside", other)
     del one, other
     alive = weak() is not None
     gc.collect()

@@ -405,7 +405,7 @@ class CPython(Plan):
         )  # fmt: skip
 
     def _keep_survivors(self) -> None:
-        """What was reached is in the older list from now on; then weak references are cleared."""
+        """Put what was reached into the older list, and list the garbage that weak references refer to."""
         lists = self._lists
         survived = lists.relabel(self._from, self._to_label)
         if self._from != self._to:

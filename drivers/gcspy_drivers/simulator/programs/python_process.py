@@ -15,12 +15,13 @@ import gc
 import json
 import sys
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.heap import HEADER_WORDS, WORD_BYTES
+from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.programs import make_run
 
 __all__ = ["RealMutator", "main", "numbers"]
@@ -149,7 +150,7 @@ def main() -> None:
     mutator = RealMutator(
         options["heap_bytes"], options["slots"], options["seed"], options["align_words"]
     )
-    run = make_run(options["program"], mutator)  # type: ignore[arg-type]
+    run = make_run(options["program"], cast(Mutator, mutator))
     for name, value in options["program_options"].items():
         run.program.turn(name, value)
     if options["thresholds"]:
