@@ -48,6 +48,10 @@ _MOST: Final = 1 << 23
 """Definitions of each kind."""
 _LARGEST: Final = 1 << 40
 _DEEPEST: Final = 1024
+_MOST_STACKED: Final = 1 << 28
+"""Frames of all sites together: a short file can have many deep stacks."""
+_MOST_HELD: Final = 1 << 16
+"""Definitions that wait to be written."""
 _BLOCK_EVENTS: Final = 1 << 17
 _FORMATS: Final = (2, 3)
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
@@ -97,7 +101,7 @@ class _Conversion:
         self._texts = 0
         self._instructions: list[tuple[int, ...]] = [()]
         """Numbers of the frames of each instruction, innermost first; it is called as by their place, from 1."""
-        self._frames = 0
+        self._frames = self._stacked = 0
         self._stacks: list[tuple[int, int]] = [(0, 0)]
         self._allocations: list[tuple[int, int]] = []
         """Size and site of each."""
@@ -229,6 +233,12 @@ class _Conversion:
         while stack and len(frames) < _DEEPEST:
             at, stack = self._stacks[stack]
             frames += self._instructions[at]
+        self._stacked += min(len(frames), _DEEPEST)
+        if self._stacked > _MOST_STACKED:
+            raise self._error(f"more than {_MOST_STACKED:,} frames of stacks")
+        if len(self._definitions) >= _MOST_HELD:
+            self._writer.define(self._definitions)
+            self._definitions = []
         self._definitions.append(pack_site(number, SiteDefinition(0, "", tuple(frames[:_DEEPEST]))))
 
     def _allocate(self, allocation: int) -> None:

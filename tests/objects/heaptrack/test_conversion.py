@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from gcspy_objects.gctrace.writer import TraceWriter
 from gcspy_objects.heap import RebuiltHeap
+from gcspy_objects.heaptrack import conversion
 from gcspy_objects.heaptrack.conversion import convert_heaptrack, is_heaptrack
 from gcspy_objects.trace import open_trace
 from gcspy_protocol.errors import TraceError
@@ -78,3 +80,27 @@ def test_damage_is_an_error_at_its_line_and_a_cut_file_is_short(tmp_path: Path) 
         path.write_bytes(TEXT[:end])
         assert convert_heaptrack(path, io.BytesIO()) <= 6
     assert not is_heaptrack(tmp_path)
+
+
+def test_a_short_file_with_many_deep_stacks_costs_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversion, "_MOST_STACKED", 300 * 50)
+    monkeypatch.setattr(conversion, "_MOST_HELD", 70)
+    held: list[int] = []
+    define = TraceWriter.define
+
+    def counted(self: TraceWriter, definitions: list[bytes]) -> None:
+        held.append(len(definitions))
+        define(self, definitions)
+
+    monkeypatch.setattr(TraceWriter, "define", counted)
+    deep = b"v 10400 3\ns 1 f\ni 1 1 1\nt 1 0\n"
+    deep += b"".join(b"t 1 %x\n" % depth for depth in range(1, 50))
+    path = tmp_path / "h"
+    path.write_bytes(deep + b"a 8 32\n" * 300)
+    converted(path, tmp_path)
+    assert max(held) == 70
+    path.write_bytes(deep + b"a 8 32\n" * 301)
+    with pytest.raises(TraceError, match="more than 15,000 frames of stacks"):
+        converted(path, tmp_path)
