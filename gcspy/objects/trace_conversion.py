@@ -22,6 +22,7 @@ from gcspy.recorder.in_process_recorder import record_server
 if TYPE_CHECKING:
     from gcspy_drivers.traced import TracedOptions, TracedSession
     from gcspy_objects.heap import RebuiltHeap
+    from gcspy_objects.trace import Trace
     from gcspy_protocol.details import DetailTable, Query
     from gcspy_replay.file import Store
     from gcspy_replay.player import Shown, TraceQueryService
@@ -154,26 +155,32 @@ class TracedRecording:
     notes: tuple[str, ...]
 
 
-_SHOWN_AT_ONCE_BYTES = 8 << 20
-"""Traces of ours that are larger are shown while they are read."""
+_SHOWN_AT_ONCE_EVENTS = 300_000
+"""Traces of ours with more events are shown while they are read."""
+_SHOWN_AT_ONCE_BYTES = 4 << 20
+"""So are files of other formats that are larger."""
 _LOOK_SECS = 0.25
 _LATELY_SECS = 30.0
 """A trace without an END is taken for one that is still written if it was written to since."""
 _EVENTS = 256
+_BYTES_OF_EVENT = 5
+"""About what one takes in other formats."""
 _LEAST_EVENTS = 1 << 16
 
 
 def shown_while_read(path: Path) -> bool:
-    """Whether a trace is to be shown while it is read: it is large, or still written, and only frees end lives in it."""
+    """Whether a trace is to be shown while it is read: it is large, or still written."""
     from gcspy_objects.gctrace.reader import GCspyTrace
     from gcspy_objects.trace import is_gctrace
 
     if not is_gctrace(path):
-        return False
-    with GCspyTrace(path, growing=True) as trace:
-        if trace.header.get("deaths") != "told" or trace.header.get("moves", "none") != "none":
+        if path.name.endswith(ARCHIVES):  # unpacked when it is opened, which takes longest
             return False
-        return trace.size_bytes > _SHOWN_AT_ONCE_BYTES or _is_written(path, ended=trace.ended)
+        files = list(path.iterdir()) if path.is_dir() else [path]
+        return sum(one.stat().st_size for one in files if one.is_file()) > _SHOWN_AT_ONCE_BYTES
+    with GCspyTrace(path, growing=True) as trace:
+        many = trace.stored_events > _SHOWN_AT_ONCE_EVENTS
+        return many or _is_written(path, ended=trace.ended)
 
 
 def _is_written(path: Path, *, ended: bool) -> bool:
@@ -181,9 +188,16 @@ def _is_written(path: Path, *, ended: bool) -> bool:
     return not ended and time.time() - max(one.stat().st_mtime for one in files) < _LATELY_SECS
 
 
+def _refreshed(trace: Trace) -> bool:
+    """Look for what was added to a trace; return whether something was."""
+    from gcspy_objects.gctrace.reader import GCspyTrace
+
+    return isinstance(trace, GCspyTrace) and bool(trace.refresh())
+
+
 @contextmanager
 def recording_in_thread(path: Path, options: TracedOptions, file: Path) -> Iterator[TracedSession]:
-    """A session of a trace of ours that a thread records into a file while the block runs: as fast as it is read, and then as it grows.
+    """A session of a trace that a thread records into a file while the block runs: as fast as it is read, and then as it grows.
 
     Raises:
         TraceError: The trace cannot be read.
@@ -191,21 +205,24 @@ def recording_in_thread(path: Path, options: TracedOptions, file: Path) -> Itera
     from gcspy_drivers.traced import GrowingSession
     from gcspy_objects.gctrace.reader import GCspyTrace
     from gcspy_objects.heap import RebuiltHeap
+    from gcspy_objects.trace import is_gctrace, open_trace
     from gcspy_replay.file import FileStore
 
     stop, begun = threading.Event(), threading.Event()
     failures: list[GCspyError] = []
     with ExitStack() as stack:
-        trace = stack.enter_context(GCspyTrace(path, growing=True))
-        asked = stack.enter_context(GCspyTrace(path))
+        ours = is_gctrace(path)
+        trace = stack.enter_context(GCspyTrace(path, growing=True) if ours else open_trace(path))
+        asked = stack.enter_context(open_trace(path))
         heap = stack.enter_context(RebuiltHeap(asked))
-        session = GrowingSession(trace, heap, options, refresh=asked.refresh)
+        session = GrowingSession(trace, heap, options, refresh=lambda: _refreshed(asked))
 
         def more() -> bool:
             begun.set()
-            if trace.refresh():
+            if _refreshed(trace):
                 return True
-            if stop.is_set() or not _is_written(path, ended=trace.ended):
+            ended = not isinstance(trace, GCspyTrace) or trace.ended
+            if stop.is_set() or not _is_written(path, ended=ended):
                 return False
             stop.wait(_LOOK_SECS)
             return True
@@ -216,7 +233,12 @@ def recording_in_thread(path: Path, options: TracedOptions, file: Path) -> Itera
                 raise CommandError("stopped")
 
         def record() -> None:
-            events = max(trace.stored_events // _EVENTS, _LEAST_EVENTS)
+            stored = (
+                trace.stored_events
+                if isinstance(trace, GCspyTrace)
+                else trace.size_bytes // _BYTES_OF_EVENT
+            )
+            events = max(stored // _EVENTS, _LEAST_EVENTS)
             try:
                 record_server(
                     session.server,

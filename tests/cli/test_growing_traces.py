@@ -89,11 +89,14 @@ def test_a_trace_that_was_left_is_not_waited_for(tmp_path: Path) -> None:
         assert found.finished
 
 
-@pytest.mark.parametrize("text", ["deaths", "moves"])
-def test_only_traces_that_tell_deaths_and_have_no_moves_are_shown_so(
-    text: str, tmp_path: Path
+@pytest.mark.parametrize("moves", ["none", "exact"])
+def test_a_trace_that_is_still_written_is_shown_so_whether_objects_move_or_not(
+    moves: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "moves.gctrace"
     with path.open("wb") as file:
-        TraceWriter(file, {"deaths": "told", "moves": "none", text: "exact"})
+        writer = TraceWriter(file, {"deaths": "told", "moves": moves})
+        file.flush()
+        assert shown_while_read(path)
+        writer.end()
     assert not shown_while_read(path)

@@ -15,6 +15,8 @@ from typing import Final
 
 import numpy as np
 from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, TraceSpace
+from gcspy_objects.heap.growing_heap import CollectionMoment
+from gcspy_objects.heap.tile_sums import BIG_LENGTH, MOST_AGE, TileSums
 from gcspy_objects.names import TypeKind, Types
 from gcspy_objects.records import SpaceKind
 from numpy.typing import NDArray
@@ -25,16 +27,12 @@ from gcspy_drivers.traced.name_space import NameSpace
 from gcspy_drivers.traced.trace_states import GC_END, GC_START, TraceState
 from gcspy_server.api import Control, ExtentNames, Server, ServerStream
 
-__all__ = ["BIG_LENGTH", "TITLES", "TracedHeapSpace", "extents_of"]
+__all__ = ["TITLES", "TracedHeapSpace", "extents_of"]
 
 TITLES: Final = ("Eden", "Survivors", "Old", "Heap")
 """Names of spaces of each kind (`gcspy_objects.records.SpaceKind`)."""
 
-BIG_LENGTH: Final = 255
-"""An array with this many elements is a big one: its length does not fit the byte that a trace has for it."""
-
 _SMALLEST_OBJECT = 16
-_MOST_AGE = 255
 _COLOURS: Final = {
     "Used": (200, 60, 50),
     "Objects": (60, 110, 190),
@@ -144,7 +142,7 @@ class TracedHeapSpace:
             "New", "Bytes of the program's objects that were allocated since the event before."
         )
         self.age = add.count(
-            "Age", _MOST_AGE, "Collections that the oldest object of the tile survived."
+            "Age", MOST_AGE, "Collections that the oldest object of the tile survived."
         )
         self.instances = add.count("Instances", most, "Objects of the program that are not arrays.")
         self.small = add.count("Small arrays", most, f"Arrays of fewer than {BIG_LENGTH} elements.")
@@ -194,7 +192,7 @@ class TracedHeapSpace:
         np.maximum.at(
             self.age.data,
             ours.tile,
-            np.minimum(heap.age[columns], _MOST_AGE).astype(self.age.data.dtype),
+            np.minimum(heap.age[columns], MOST_AGE).astype(self.age.data.dtype),
         )
         self._summarise(self.age, int(heap.age[columns].max(initial=0)))
         for stream, named, category in (
@@ -207,6 +205,46 @@ class TracedHeapSpace:
         if collects and moment.step is not None:
             self._tell_collection(moment.step, ended=moment.kind == GC_END)
         self.space.info = self._info(rows, ours)
+
+    def fill(self, sums: TileSums, moment: CollectionMoment | None) -> None:
+        """Fill all streams from sums that are kept; with the results of a collection at its start and its end.
+
+        Args:
+            sums: Of all spaces.
+            moment: The start or end of a collection that is shown.
+        """
+        self._fit(sums.spaces)
+        rows = sums.rows_of_kind(self.kind)
+        told = [self.survived, self.died, self.promoted]
+        self.space.reset(*(one for one in self.space.streams if moment or one not in told))
+        self._mark_spaces()
+        results: list[tuple[ServerStream, I64]] = [
+            (self.used, sums.used), (self.fillers, sums.fillers), (self.new, sums.new),
+        ]  # fmt: skip
+        if moment is not None:
+            results += zip(told, (moment.survived, moment.died, moment.promoted), strict=True)
+        for stream, values in results:
+            self._put(stream, values[rows], self._capacity)
+        for stream, values in (
+            (self.objects, sums.objects),
+            (self.instances, sums.instances),
+            (self.small, sums.small),
+            (self.big, sums.big),
+        ):
+            self._put(stream, values[rows])
+        ages, objects = sums.ages.last()[rows], sums.objects[rows]
+        self.age.data[:] = ages
+        self._summarise(self.age, int(ages.max(initial=0)))
+        for stream, named, category in (
+            (self.top_type, self._top_type, sums.types.largest()[rows]),
+            (self.top_thread, self._top_thread, sums.threads.largest()[rows]),
+        ):
+            stream.data[:] = np.where(objects > 0, named.tiles_of(category.astype(np.int32)), 0)
+        self.space.info = self._words(int(sums.used[rows].sum()), int(objects.sum()))
+
+    def _put(self, stream: ServerStream, values: I64, *more: int) -> None:
+        stream.data[:] = np.clip(values, 0, np.iinfo(stream.data.dtype).max)
+        self._summarise(stream, int(values.sum()), *more)
 
     def _fit(self, spaces: tuple[TraceSpace, ...]) -> None:
         """Follow spaces that come, go, grow and move."""
@@ -296,5 +334,7 @@ class TracedHeapSpace:
         self.space.control[starts[starts >= 0]] |= np.uint8(Control.SEPARATOR)
 
     def _info(self, rows: _Rows, ours: _Rows) -> str:
-        used = int(rows.size.sum())
-        return f"{used:,} of {self._capacity:,} bytes in use, {len(ours.size):,} objects of the program"
+        return self._words(int(rows.size.sum()), len(ours.size))
+
+    def _words(self, used: int, objects: int) -> str:
+        return f"{used:,} of {self._capacity:,} bytes in use, {objects:,} objects of the program"

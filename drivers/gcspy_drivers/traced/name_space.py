@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 from gcspy_objects.heap import HeapSnapshot
+from gcspy_objects.heap.tile_sums import NameSums
 from numpy.typing import NDArray
 
 from gcspy_drivers.kit.streams import add_amount
@@ -107,6 +108,15 @@ class NameSpace:
         self._give_tiles()
         fresh = np.zeros(width, dtype=np.int64)
         np.add.at(fresh, rows[new], size[new])
+        self._put(fresh)
+
+    def fill(self, names: NameSums) -> None:
+        """Fill all streams from sums that are kept."""
+        self._sums, self._counts = names.bytes.copy(), names.objects.copy()
+        self._give_tiles()
+        self._put(names.new)
+
+    def _put(self, fresh: I64) -> None:
         self.space.reset()
         for stream, figures in (
             (self.bytes, self._sums),

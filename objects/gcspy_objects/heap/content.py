@@ -17,14 +17,14 @@ from gcspy_objects.heap.cursors import Cursors
 from gcspy_objects.heap.findings import Finding, Findings, Rule
 from gcspy_objects.heap.spaces import SpaceTable
 from gcspy_objects.heap.table import Table
-from gcspy_objects.heap.views import COLUMNS, HeapSnapshot, TraceCollection
+from gcspy_objects.heap.views import COLUMNS, Columns, HeapSnapshot, TraceCollection
 from gcspy_objects.names import Causes, Threads
 from gcspy_objects.records import Access, EventPlace, SpaceKind
 
 if TYPE_CHECKING:
     from gcspy_objects.heap.frees import FreedObjects, OpenTold
 
-__all__ = ["AccessObserver", "HeapContent", "Observer", "SizeObserver"]
+__all__ = ["AccessObserver", "ChangeObserver", "HeapContent", "Observer", "SizeObserver"]
 
 
 class Observer(Protocol):
@@ -82,6 +82,15 @@ class SizeObserver(Protocol):
         ...
 
 
+@runtime_checkable
+class ChangeObserver(Protocol):
+    """An observer that sees each object come, move and go."""
+
+    def changed(self, state: HeapContent, columns: Columns, sign: int) -> None:
+        """Observe objects that are there from now on (`sign` 1), or no longer so (-1): one that moves goes, and comes. Columns that are not given are 0."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class HeapContent:
     """The objects and spaces of the heap before an event, and their history.
@@ -127,6 +136,18 @@ class HeapContent:
     ended: int = 0
     told: OpenTold | None = None
     whole: bool = True
+
+    @property
+    def watched(self) -> bool:
+        """Whether an observer sees each change."""
+        observer: object = self.observer
+        return isinstance(observer, ChangeObserver)
+
+    def changed(self, columns: Columns, sign: int = 1) -> None:
+        """Tell an observer that sees each change of some."""
+        observer: object = self.observer
+        if isinstance(observer, ChangeObserver) and len(columns["address"]):
+            observer.changed(self, columns, sign)
 
     def snapshot(self) -> HeapSnapshot:
         """Return the current heap; during a collection, the one at its start."""

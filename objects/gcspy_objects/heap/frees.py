@@ -177,9 +177,15 @@ def take_frees(
         )
     if state.observer is not None and ended:
         state.observer.told(ended)
+    if state.watched:  # those that come and go with these records change nothing
+        comes = np.ones(len(news.row), np.bool_)
+        comes[victim[victim >= 0]] = False
+        state.changed(_fresh_columns(batch, news, np.flatnonzero(comes)))
     if state.observer is not None and len(victim):
         columns = _columns_of(state, batch, part, news, victim)
         state.observer.freed(state, FreedObjects(columns, event, clock, after))
+        goes = victim < 0
+        state.changed({name: column[goes] for name, column in columns.items()}, -1)
     lost = _replace(state, batch, part, news, victim)
     if lost and state.checking:
         state.found(
@@ -356,6 +362,8 @@ def _replace(
     last = np.ones(len(order), np.bool_)
     last[:-1] = news.address[order[1:]] != news.address[order[:-1]]
     lost = len(order) - int(np.count_nonzero(last))
+    if lost:
+        state.changed(_fresh_columns(batch, news, order[~last]), -1)
     order = order[last]
     gone = {id(table): rows for table, _, rows in _earlier(state, part, victim)}
     old = (news.flags[order] & ObjectFlag.BORN_OLD) != 0
@@ -365,7 +373,9 @@ def _replace(
         if len(which):
             covered = table.find(news.address[which])
             covered = covered[covered >= 0]
-            lost += int(np.count_nonzero(kept[covered]))
+            covered = covered[kept[covered]]
+            lost += len(covered)
+            state.changed(table.take(covered), -1)
             kept[covered] = False
         if not kept.all():
             table.replace(table.take(kept))

@@ -86,6 +86,8 @@ def _by_machine(state: HeapContent, batch: RecordBatch, low: int, high: int) -> 
     if old:
         _add(state, {name: one[:made].copy() for name, one in column.items()})
     else:
+        if state.watched:
+            state.changed({name: one[:made] for name, one in column.items()})
         state.young.fill(made, size=size, objects=objects, program_bytes=program_bytes)
     return low + taken
 
@@ -119,6 +121,7 @@ def _by_numpy(state: HeapContent, batch: RecordBatch, low: int, high: int) -> No
 
 def _add(state: HeapContent, columns: Columns) -> None:
     """Add objects to the old ones and the young ones."""
+    state.changed(columns)
     old = (columns["flags"] & ObjectFlag.BORN_OLD) != 0
     if old.any():
         state.old.append({name: column[old] for name, column in columns.items()})
@@ -142,7 +145,11 @@ def tell_fillers(state: HeapContent) -> None:
         else np.zeros(0, np.int64)
     )
     rows = rows[~np.isin(young["address"][rows] + young["size"][rows], ends)]
+    if state.watched:
+        state.changed(young.take(rows), -1)
     young["flags"][rows] &= np.uint8(0xFF ^ ObjectFlag.FILLER)
+    if state.watched:
+        state.changed(young.take(rows))
     size = int(young["size"][rows].sum())
     young.objects += len(rows)
     young.program_bytes += size

@@ -506,6 +506,8 @@ class OpenCollection:
         untouched = {id(table) for table, _ in self._tables} - {
             id(table) for table, _ in self._touched
         }
+        if state.watched:
+            self._tell_changes(parts)
         merged = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
         order = np.argsort(merged["address"], kind="stable")
         old = state.is_old(merged["address"][order])
@@ -516,6 +518,15 @@ class OpenCollection:
                 table.sort()
             else:
                 table.replace(columns)
+
+    def _tell_changes(self, parts: list[Columns]) -> None:
+        """Tell an observer what goes and comes: `parts` are the new objects, and for each table the named ones, the others, and remnants."""
+        for table, first in self._touched:
+            fate = self._fate[first : first + table.count]
+            self._state.changed(table.take(fate != Fate.UNTOUCHED), -1)
+        for number, part in enumerate(parts):
+            if number % 3 != 2:
+                self._state.changed(part)
 
     def _moved(self, table: Table, rows: Longs, fate: NDArray[np.uint8], to: Longs) -> Columns:
         """Return objects after the collection."""

@@ -165,9 +165,12 @@ class TouchedMemory:
             gap *= 2
             self._starts, self._ends = _joined(self._starts, self._ends, gap)
 
-    def define(self, spaces: SpaceTable) -> None:
-        """Define a space for each range."""
-        pairs = zip(self._starts.tolist(), self._ends.tolist(), strict=True)
+    def define(self, spaces: SpaceTable, align: int = 1) -> None:
+        """Define a space for each range; their bounds are multiples of `align`, so that tiles of that size stay where they are when ranges grow."""
+        starts, ends = self._starts // align * align, -(-self._ends // align) * align
+        if align > 1:
+            starts, ends = _joined(starts, ends, 0)
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         for index, (start, end) in enumerate(pairs, _FIRST_INDEX):
             spaces.define(index, start, end - start)
             spaces.set_kind(index, SpaceKind.HEAP, 0)
