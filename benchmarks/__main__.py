@@ -64,6 +64,7 @@ BENCHMARKS = {
     "rebuilt_heap": "benchmarks.objects.rebuilt_heap",
     "long_traces": "benchmarks.objects.long_traces",
     "capacity": "benchmarks.fleet.capacity",
+    "export_metrics": "benchmarks.fleet.export_metrics",
     "trace_session": "benchmarks.objects.trace_session",
 }
 """The modules of those that need nothing but this machine, by name. Those of `BY_NAME_ONLY` need a package index or a JVM, and are run by their names."""

@@ -139,8 +139,11 @@ def reason_to_release(driver: Driver | DriverGroup, stop: threading.Event) -> st
     return "" if driver.alive() else "the target has ended"
 
 
-_STOP_LOOK_SECS = 0.1
-"""How often a wait for a first client checks whether it should stop."""
+_STOP_LOOK_SECS, _SLOW_LOOK_SECS = 0.1, 0.5
+"""How often a wait for a first client checks whether it should stop, and how often with a slow clock."""
+
+_LOOKS = 20
+"""Number of checks in a long wait."""
 
 
 _TARGET_LOOK_SECS = 0.05
@@ -172,8 +175,9 @@ def _somebody_came(server: Server, stop: threading.Event, secs: float) -> bool:
     if server.wait_for_client(0):
         stop.wait(secs)
         return False
+    look_secs = min(max(secs / _LOOKS, _STOP_LOOK_SECS), _SLOW_LOOK_SECS)
     while secs > 0 and not stop.is_set():
-        step = min(secs, _STOP_LOOK_SECS)
+        step = min(secs, look_secs)
         if server.wait_for_client(step):
             return True
         secs -= step

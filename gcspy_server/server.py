@@ -379,13 +379,22 @@ class Server:
         """All settings as sent to clients."""
         return self._core.settings.announcement().settings
 
-    def add_observer(self, observer: Callable[[Event], None]) -> None:
+    def add_observer(
+        self,
+        observer: Callable[[Event], None],
+        reads: Callable[[ServerSpace], bool] | None = None,
+    ) -> None:
         """Call a function at each event, in the driver's thread, when the arrays are filled.
 
-        An observer counts as a client with a full subscription. For programs that examine their own
-        spaces, and for tests and benchmarks of drivers.
+        An observer counts as a client. For programs that examine their own spaces, and for tests and
+        benchmarks of drivers.
+
+        Args:
+            observer: The function.
+            reads: Whether it reads a space; None: it reads all of them. What neither it nor a client
+                reads is not gathered.
         """
-        self._core.add_observer(observer)
+        self._core.add_observer(observer, reads)
 
     def ask(self, query: Query) -> Answer:
         """Answer a question like a client's: about the latest event at which the space was gathered. In any thread."""

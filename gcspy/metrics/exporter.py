@@ -17,7 +17,7 @@ from gcspy_protocol.errors import CommandError, TargetError
 from gcspy.exit_codes import ExitCode
 from gcspy.hosts.stop_signals import stop_at_signals
 from gcspy.metrics.host_family import HostFamily
-from gcspy.metrics.measures import measures_of
+from gcspy.metrics.measures import is_measured, measures_of
 from gcspy.metrics.snapshot import ProcessReadings, Snapshot, SnapshotBoard
 from gcspy.output.terminal import say, say_aside
 from gcspy_session.network.address import default_address
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gcspy_protocol.address import TcpAddress
+
+    from gcspy.tree.tree_driver import TreePart
 
 __all__ = ["export", "serve_metrics"]
 
@@ -52,7 +54,7 @@ def export(
         on_ready: Called once, when `board` has the first snapshot and the address to join.
     """
     from gcspy.connection.target import attach_one
-    from gcspy.tree.tree_driver import TreeDriver
+    from gcspy.metrics.host_driver import HostDriver
     from gcspy_server.api import AttachOptions, Driver
     from gcspy_server.sampler import run_driver
 
@@ -64,26 +66,26 @@ def export(
         chosen, found, _taken = attach_one(pid, sampling, "", {})
         return chosen, found
 
-    driver = TreeDriver(family, attach, sampling)
+    def note(parts: tuple[TreePart, ...]) -> None:
+        board.latest = Snapshot(
+            time.monotonic(),
+            tuple(
+                ProcessReadings(
+                    part.process.pid,
+                    part.process.name,
+                    round(booted + part.process.started / ticks),
+                    measures_of(part),
+                )
+                for part in parts
+            ),
+        )
+
+    driver = HostDriver(family, attach, sampling, note)
     try:
         server = driver.describe().server(budget=budget)
         driver.open(server)
-
-        def note(_event: object) -> None:
-            board.latest = Snapshot(
-                time.monotonic(),
-                tuple(
-                    ProcessReadings(
-                        part.process.pid,
-                        part.process.name,
-                        round(booted + part.process.started / ticks),
-                        measures_of(part),
-                    )
-                    for part in driver.parts
-                ),
-            )
-
-        server.add_observer(note)
+        # Numbers are read when all processes have been: an event asks for them, and tells nothing.
+        server.add_observer(lambda _event: None, lambda space: is_measured(space.name))
         with server.serve(str(default_address(os.getpid()))) as listening:
             board.join = f"gcspy view {listening.addresses[0]}"
             driver.tick()

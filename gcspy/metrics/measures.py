@@ -15,7 +15,7 @@ import numpy as np
 from gcspy.tree.tree_driver import TreePart
 from gcspy_server.api import ServerSpace, ServerStream, StringNames
 
-__all__ = ["MEASURES", "MOST_SERIES", "Measure", "Reading", "measures_of"]
+__all__ = ["MEASURES", "MOST_SERIES", "Measure", "Reading", "is_measured", "measures_of"]
 
 MOST_SERIES = 30
 """Series of one process at most."""
@@ -126,7 +126,25 @@ _BY_TILE = (
 )
 """Space, stream, quantity, the attribute that a tile's name is, and the factor to the quantity's unit."""
 
+_UNREAD = frozenset(
+    (
+        "Code cache",
+        "Memory over time",
+        "Process memory",
+        "Processes",
+        "pymalloc arenas",
+        "Size classes",
+        "malloc size classes",
+    )
+)
+"""Spaces that no quantity is read of, and that cost time; unknown ones may be what a driver counts its heap's bytes with."""
+
 _GROWING = 2
+
+
+def is_measured(space: str) -> bool:
+    """Return whether quantities may be read of a space of this name."""
+    return _base(space) not in _UNREAD
 
 
 def measures_of(part: TreePart) -> tuple[Reading, ...]:
@@ -157,7 +175,7 @@ def _of_process(part: TreePart) -> Iterator[Reading]:
 def _of_spaces(spaces: Sequence[ServerSpace]) -> Iterator[Reading]:
     by_name: dict[str, ServerSpace] = {}
     for space in spaces:
-        by_name.setdefault(space.name.partition(" (")[0], space)
+        by_name.setdefault(_base(space.name), space)
     for space_name, stream_name, measure in _SUMS:
         stream = _stream(by_name.get(space_name), stream_name)
         if stream is not None and len(stream.values) and _all_known(stream):
@@ -171,6 +189,11 @@ def _of_spaces(spaces: Sequence[ServerSpace]) -> Iterator[Reading]:
             if stream.known is None or stream.known[place]:
                 tile = str(place) if attribute == _GENERATION else name
                 yield Reading(measure, int(stream.values[place]) * factor, ((attribute, tile),))
+
+
+def _base(space: str) -> str:
+    """Return a space's name without its process."""
+    return space.partition(" (")[0]
 
 
 def _stream(space: ServerSpace | None, name: str) -> ServerStream | None:

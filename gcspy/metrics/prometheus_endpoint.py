@@ -172,7 +172,7 @@ class PrometheusEndpoint:
         self._server.set_app(self._answer)
         self.port = self._server.server_port
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True
         )
         self._thread.start()
 

@@ -40,7 +40,7 @@ from gcspy_server.api import (
 )
 from gcspy_server.hosting.driver_server import CLOCK, DriverServer, Share
 
-__all__ = ["MOST_HEAPS", "AttachMember", "TreeDriver", "TreePart"]
+__all__ = ["MOST_HEAPS", "AttachMember", "TreeDriver", "TreeMember", "TreePart"]
 
 MOST_HEAPS: Final = 64
 """So many processes get spaces of their heap; of the others only memory and growth are shown."""
@@ -88,7 +88,7 @@ class _MemberServer(DriverServer):
 
 
 @dataclass(eq=False, slots=True)
-class _Member:
+class TreeMember:
     """One process of the tree.
 
     Attributes:
@@ -146,6 +146,7 @@ class TreeDriver(Driver):
         family: Lists them.
         attach: Attaches to one of them.
         options: The user's choices.
+        whole: Names of drivers that read at their highest level, whatever the session's level is.
         time_secs: Monotonic clock.
 
     Raises:
@@ -160,13 +161,15 @@ class TreeDriver(Driver):
         attach: AttachMember,
         options: AttachOptions,
         *,
+        whole: tuple[str, ...] = (),
         time_secs: Callable[[], float] = time.monotonic,
     ) -> None:
         self._family, self._attach, self._options = family, attach, options
+        self._whole = whole
         self._time_secs = time_secs
-        self._members: dict[tuple[int, int], _Member] = {}
+        self._members: dict[tuple[int, int], TreeMember] = {}
         self._turnover = Turnover()
-        self._leaving: list[_Member] = []
+        self._leaving: list[TreeMember] = []
         self._server: Server | None = None
         self._look_after = 0.0
         self._waited_before = 0
@@ -328,7 +331,7 @@ class TreeDriver(Driver):
             self._remove(key)
         for key, process in found.items():
             if key not in self._members:
-                self._members[key] = _Member(process)
+                self._members[key] = TreeMember(process)
                 self._turnover.came += 1
             member = self._members[key]
             member.process = process
@@ -364,7 +367,7 @@ class TreeDriver(Driver):
                 self._drop_leaving()
                 return
 
-    def _try_attaching(self, member: _Member) -> None:
+    def _try_attaching(self, member: TreeMember) -> None:
         if sum(one.driver is not None for one in self._members.values()) >= MOST_HEAPS:
             member.note = f"{MOST_HEAPS} processes with heaps are shown already"
             member.attach_after = self._time_secs() + _ATTEMPT_SECS
@@ -385,7 +388,7 @@ class TreeDriver(Driver):
             member.note = ""
             _log.debug("%s: driver %s", member.label, name)
 
-    def _open_member(self, member: _Member) -> None:
+    def _open_member(self, member: TreeMember) -> None:
         """Let the driver of a process add its spaces."""
         server, driver, described = self._server, member.driver, member.description
         if server is None or driver is None or described is None:
@@ -396,6 +399,8 @@ class TreeDriver(Driver):
             for kind in described.events[1:]
         ]
         fixed = {} if not described.modes else {MODE: described.modes.index(described.mode)}
+        if driver.name in self._whole and described.levels:
+            fixed[LEVEL] = len(described.levels)
         share = Share(
             name=driver.name,
             events=(CLOCK, *numbers),
@@ -410,7 +415,7 @@ class TreeDriver(Driver):
         member.server = server_of_member
         self._run(member, lambda: driver.open(server_of_member))
 
-    def _run(self, member: _Member, step: Callable[[], None]) -> None:
+    def _run(self, member: TreeMember, step: Callable[[], None]) -> None:
         """Run a step of a driver; its errors end its own part only."""
         if member.driver is None:
             return
@@ -433,7 +438,7 @@ class TreeDriver(Driver):
             member.faults = 0
             member.note = ""
 
-    def _leave_event(self, member: _Member) -> None:
+    def _leave_event(self, member: TreeMember) -> None:
         """Finish the event that a driver left open, without its data."""
         server = member.server
         if server is None or server.open_event is None:
@@ -452,7 +457,7 @@ class TreeDriver(Driver):
             self._drop(member)
         self._leaving = []
 
-    def _drop(self, member: _Member) -> None:
+    def _drop(self, member: TreeMember) -> None:
         """Remove the spaces of a process, and release it."""
         if member.server is not None:
             for space in member.server.spaces:
@@ -461,7 +466,7 @@ class TreeDriver(Driver):
         self._close(member)
 
     @staticmethod
-    def _close(member: _Member) -> None:
+    def _close(member: TreeMember) -> None:
         driver, member.driver = member.driver, None
         if driver is None:
             return
@@ -494,7 +499,7 @@ class TreeDriver(Driver):
         return self._server
 
 
-def _numbers_of(member: _Member) -> ProcessNumbers:
+def _numbers_of(member: TreeMember) -> ProcessNumbers:
     used = committed = None
     if isinstance(member.driver, SampledDriver) and not member.faults:
         heaps = member.driver.heap_bytes().values()

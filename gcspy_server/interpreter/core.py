@@ -57,7 +57,7 @@ from gcspy_server.interpreter.trigger_source import TriggerSource
 from gcspy_server.memory_report import Explainer
 from gcspy_server.names import TileNames
 from gcspy_server.spaces import ServerSpace
-from gcspy_session.interest import EVERYTHING, NOTHING, Interest
+from gcspy_session.interest import EVERYTHING, NOTHING, Interest, union_of
 
 __all__ = [
     "Audience",
@@ -240,6 +240,7 @@ class Core:
         self._arrived = threading.Condition()
         self._audience = Audience()
         self._observers: list[Callable[[Event], None]] = []
+        self._observed: list[Callable[[ServerSpace], bool] | None] = []
         self._spaces: dict[int, ServerSpace] = {}
         self._senders: dict[int, SpaceSender] = {}
         self._epoch = 0
@@ -365,7 +366,7 @@ class Core:
                 self.lost += 1
                 return None
         looks = self._looks()
-        wants, level = EVERYTHING if self._observers else audience.wants, ANY_LEVEL
+        wants, level = self._wanted_by_observers(audience.wants), ANY_LEVEL
         explicit = self._asked_for(event_filter)
         self._follow_pairs()
         if self.spending.limits and not explicit:
@@ -403,6 +404,19 @@ class Core:
             begun_nanos=now if happened_nanos is None else self._time_nanos(),
         )
         return self._request
+
+    def _wanted_by_observers(self, wants: Interest) -> Interest:
+        """Return what clients want, and what observers read."""
+        if None in self._observed:
+            return EVERYTHING
+        if not self._observed or wants.spaces is None:
+            return wants
+        read = tuple(
+            (number, None)
+            for number, space in sorted(self._spaces.items())
+            if any(reads is not None and reads(space) for reads in self._observed)
+        )
+        return union_of((wants, Interest(read)))
 
     def _asked_for(self, event_filter: EventFilter, *, lossless: bool = True) -> str:
         """Why an event is gathered at any cost; empty: only if the budget has room for it.
@@ -655,9 +669,14 @@ class Core:
         self._requests += 1
         self.handoff_queue.post(SettingsChanged())
 
-    def add_observer(self, observer: Callable[[Event], None]) -> None:
-        """Call a function at each event, in the driver's thread."""
+    def add_observer(
+        self,
+        observer: Callable[[Event], None],
+        reads: Callable[[ServerSpace], bool] | None = None,
+    ) -> None:
+        """Call a function at each event, in the driver's thread; see `Server.add_observer`."""
         self._observers.append(observer)
+        self._observed.append(reads)
         self.live = True
 
     def end(self, reason: str, *, driver_failed: bool = False) -> None:

@@ -11,11 +11,11 @@ import hashlib
 import os
 import ssl
 import tempfile
+from typing import TYPE_CHECKING
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
 
 __all__ = ["session_certificate"]
 
@@ -28,6 +28,12 @@ def session_certificate() -> tuple[ssl.SSLContext, str]:
     Returns:
         The server's TLS context, and the certificate's SHA-256 in lower-case hexadecimal.
     """
+    # Imported here: few sessions have TLS, and this package takes 9 MB.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "GCspy session")])
     now = dt.datetime.now(dt.UTC)
@@ -52,6 +58,8 @@ def _load(
     context: ssl.SSLContext, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate
 ) -> None:
     """Load both into the context, which takes them from a file only: one that nobody else can open, and that exists only briefly."""
+    from cryptography.hazmat.primitives import serialization
+
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ) + certificate.public_bytes(serialization.Encoding.PEM)

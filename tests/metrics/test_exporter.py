@@ -29,6 +29,8 @@ from gcspy_session.network.tls import session_certificate
 from tests.tree.test_tree_driver import Prefork, prefork
 from tests.waiting import wait_until
 
+DASHBOARD = Path(__file__).parents[2] / "docs/examples/grafana-dashboard.json"
+
 
 def board() -> SnapshotBoard:
     readings = (
@@ -112,10 +114,10 @@ def test_clients_that_say_nothing_stop_nobody() -> None:
 
 
 @contextmanager
-def exported(program: Prefork) -> Iterator[SnapshotBoard]:
-    """Export the processes of a program in a thread."""
+def exported(program: Prefork, *others: int) -> Iterator[SnapshotBoard]:
+    """Export the processes of a program, and others, in a thread."""
     found, stop, ready = SnapshotBoard(), threading.Event(), threading.Event()
-    family = HostFamily(None, (program.pid, *program.workers), known=lambda _pid: True)
+    family = HostFamily(None, (program.pid, *program.workers, *others), known=lambda _pid: True)
     thread = threading.Thread(
         target=export,
         args=(family, found),
@@ -130,9 +132,40 @@ def exported(program: Prefork) -> Iterator[SnapshotBoard]:
         thread.join()
 
 
+def dashboard_queries() -> list[str]:
+    """Each query of the dashboard, with everything chosen in its variables, in Grafana's place."""
+    dashboard = json.loads(DASHBOARD.read_text())
+    variables = {f"${one['name']}": ".*" for one in dashboard["templating"]["list"]}
+    found = []
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            query = target["expr"]
+            for name, value in variables.items():
+                query = query.replace(name, value)
+            assert "$" not in query
+            found.append(query)
+    return found
+
+
+@contextmanager
+def native_program() -> Iterator[int]:
+    """A program of which malloc is known and nothing else."""
+    with subprocess.Popen(["tail", "-f", "/dev/null"]) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
-def test_prometheus_itself_sees_each_process_and_which_ones_grow(tmp_path: Path) -> None:
-    with prefork(4, 1) as program, exported(program) as found:
+def test_prometheus_sees_each_process_and_which_grow_and_answers_each_query_of_the_dashboard(
+    tmp_path: Path,
+) -> None:
+    with (
+        native_program() as native,
+        prefork(4, 1) as program,
+        exported(program, native) as found,
+    ):
         served = PrometheusEndpoint(found, "127.0.0.1", 0)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -158,7 +191,7 @@ def test_prometheus_itself_sees_each_process_and_which_ones_grow(tmp_path: Path)
 
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as prometheus:
             try:
-                everybody = {str(pid) for pid in (program.pid, *program.workers)}
+                everybody = {str(pid) for pid in (program.pid, *program.workers, native)}
                 wait_until(
                     lambda: set(asked("process_memory_usage_bytes")) == everybody,
                     "Prometheus sees all processes",
@@ -170,6 +203,12 @@ def test_prometheus_itself_sees_each_process_and_which_ones_grow(tmp_path: Path)
                     "Prometheus sees which process grows",
                     rest_secs=0.5,
                 )
+                for query in dashboard_queries():
+                    wait_until(
+                        lambda query=query: bool(asked(query)),
+                        f"Prometheus answers {query}",
+                        rest_secs=0.2,
+                    )
             finally:
                 prometheus.terminate()
         served.close()

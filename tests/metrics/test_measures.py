@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from gcspy.metrics.host_driver import HostDriver
 from gcspy.metrics.host_family import HostFamily
 from gcspy.metrics.measures import MEASURES, MOST_SERIES, measures_of
 from gcspy.metrics.prometheus_endpoint import prometheus_name
@@ -17,7 +19,17 @@ from gcspy.tree.family import Relative, all_processes
 from gcspy.tree.growth_record import GrowthState
 from gcspy.tree.processes_space import ProcessNumbers
 from gcspy.tree.tree_driver import TreePart
-from gcspy_server.api import Server, ServerSpace, StringNames
+from gcspy_server.api import (
+    LEVEL,
+    AttachOptions,
+    Driver,
+    Recognition,
+    Server,
+    ServerDescription,
+    ServerSpace,
+    StringNames,
+)
+from gcspy_server.hosting.driver_server import CLOCK
 
 DASHBOARD = Path(__file__).parents[2] / "docs/examples/grafana-dashboard.json"
 PROCESS = Relative(7, 1, 100, "worker", 4096)
@@ -130,3 +142,55 @@ def test_a_host_has_the_processes_of_this_user_that_are_known_or_match() -> None
     assert HostFamily(re.compile("no such command line"), known=known, listed=listed).look() == []
     for one in found:
         assert os.stat(f"/proc/{one.pid}").st_uid == os.geteuid()
+
+
+def test_a_heap_that_takes_long_to_walk_is_not_walked_any_more() -> None:
+    pid, asked = os.getpid(), []
+
+    class Slow(Driver):
+        name = "malloc"
+
+        @classmethod
+        def recognise(cls, pid: int) -> Recognition:
+            return Recognition()
+
+        @classmethod
+        def attach(cls, pid: int, options: AttachOptions) -> Driver:
+            return cls()
+
+        def close(self) -> None:
+            pass
+
+        def alive(self) -> bool:
+            return True
+
+        def describe(self) -> ServerDescription:
+            return ServerDescription(name="x", events=("Clock",), levels=("1", "2", "3"), level=2)
+
+        def open(self, server: Server) -> None:
+            self.server = server
+
+        def tick(self) -> None:
+            asked.append(self.server.take_setting(LEVEL))
+            begun = time.thread_time()
+            while len(asked) > 1 and time.thread_time() - begun < 0.04:
+                pass
+            self.server.skip(CLOCK)
+
+    class Family:
+        root, persists = 0, True
+
+        def title(self, _first: str, _count: int) -> str:
+            return "x"
+
+        def look(self) -> list[Relative]:
+            return [next(one for one in all_processes() if one.pid == pid)]
+
+    told: list[int] = []
+    options = AttachOptions(clock_hz=1)
+    driver = HostDriver(Family(), lambda _pid: ("malloc", Slow()), options, lambda parts: told.append(len(parts)))  # fmt: skip
+    driver.open(driver.describe().server())
+    for _ in range(6):
+        driver.tick()
+    assert asked == [3, 3, 3, 3, 2, 2]
+    assert told == [1] * 6

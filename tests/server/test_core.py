@@ -416,3 +416,23 @@ def test_a_pause_that_cannot_hold_at_an_event_holds_at_the_next_that_can() -> No
     flow.let_go_when(lambda: "the test has seen enough")
     target.event(END)
     assert flow.state == State(state=ControlState.RUNNING, reason="the test has seen enough")
+
+
+def test_an_observer_that_reads_one_space_has_only_that_gathered_and_clients_get_theirs() -> None:
+    target = Target()
+    target.server.add_observer(lambda _event: None, lambda space: space is target.heap)
+    request = target.server.should_transmit(START)
+    assert request is not None
+    assert request.wants(target.heap, target.used)
+    assert not request.wants(target.lists)
+    target.server.finish(START)
+    listening(target, wants=Interest.of([Subscription(space=target.lists.id)]))
+    both = target.server.should_transmit(START)
+    assert both is not None
+    assert both.wants(target.heap)
+    assert both.wants(target.lists)
+    target.server.finish(START)
+    target.server.add_observer(lambda _event: None)
+    everything = target.server.should_transmit(START)
+    assert everything is not None
+    assert everything.audience == EVERYTHING

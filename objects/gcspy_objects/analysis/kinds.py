@@ -32,6 +32,7 @@ __all__ = [
     "each_collection",
     "growth",
     "in_collection",
+    "selected",
     "totals",
 ]
 
@@ -88,6 +89,26 @@ def chosen(store: LifeStore, only: ObjectFilter) -> str:
     Raises:
         GCspyError: There is no such type, or no such site.
     """
+    wanted = _wanted(store, only)
+    where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
+    return f"(SELECT life.*, place FROM life JOIN site_names USING (site){where})"
+
+
+def selected(store: LifeStore, only: ObjectFilter) -> str:
+    """Return the same selection as a condition on a life's own columns.
+
+    Raises:
+        GCspyError: There is no such type, or no such site.
+    """
+    wanted = [
+        f"site IN (SELECT site FROM site_names WHERE {one})" if one.startswith("place") else one
+        for one in _wanted(store, only)
+    ]
+    return " AND ".join(["true", *wanted])
+
+
+def _wanted(store: LifeStore, only: ObjectFilter) -> list[str]:
+    """Return conditions on `type` and `place`."""
     wanted = []
     for name, text, column in (
         ("type_names", only.type, "type"),
@@ -101,8 +122,7 @@ def chosen(store: LifeStore, only: ObjectFilter) -> str:
                     f"the trace has no {what} called {text!r}: gcspy objects {what}s lists them; * stands for anything"
                 )
             wanted.append(f"{column} IN ({', '.join(map(str, rows))})")
-    where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
-    return f"(SELECT life.*, place FROM life JOIN site_names USING (site){where})"
+    return wanted
 
 
 def _named(store: LifeStore, table: str, column: str, text: str) -> list[int]:

@@ -26,8 +26,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from gcspy_objects.analysis.age_bins import age_bins
 from gcspy_objects.analysis.findings import Column, QueryResult, Unit
-from gcspy_objects.analysis.kinds import EVERYTHING, ObjectFilter, chosen
+from gcspy_objects.analysis.kinds import EVERYTHING, ObjectFilter, chosen, selected
 from gcspy_objects.analysis.store import LifeStore
 
 __all__ = ["GENERATIONS", "AgeClock", "product_limit", "survival"]
@@ -114,12 +115,20 @@ def product_limit(
     `watched_bytes` and `watched_objects` of that age.
     """
     by = f"{keys}, generation, how" if keys else "generation, how"
+    return _estimate(
+        f"""
+        WITH ages AS NOT MATERIALIZED ({_ages(source, clock, generations, keys)})
+        SELECT {by}, {_BIN[clock]} AS bin, max(age) AS age, count(*) AS ending_objects, sum(size) AS ending_bytes,
+               count(*) FILTER (ends) AS objects, coalesce(sum(size) FILTER (ends), 0) AS bytes
+        FROM ages GROUP BY {by}, bin""",
+        by,
+    )
+
+
+def _estimate(binned: str, by: str) -> str:
+    """SQL: the estimate from ages in bins."""
     return f"""
-        WITH ages AS NOT MATERIALIZED ({_ages(source, clock, generations, keys)}
-        ), binned AS (
-            SELECT {by}, {_BIN[clock]} AS bin, max(age) AS age, count(*) AS ending_objects, sum(size) AS ending_bytes,
-                   count(*) FILTER (ends) AS objects, coalesce(sum(size) FILTER (ends), 0) AS bytes
-            FROM ages GROUP BY {by}, bin
+        WITH binned AS ({binned}
         ), watched AS (
             SELECT *, sum(ending_objects) OVER later AS watched_objects, sum(ending_bytes) OVER later AS watched_bytes FROM binned
             WINDOW later AS (PARTITION BY {by} ORDER BY age DESC)
@@ -196,9 +205,16 @@ def survival(
         GCspyError: There is no such type or site.
     """
     thinned = _THINNED.format(points=int(points)) if points else ""
+    binned = age_bins(
+        store, collections=clock is AgeClock.COLLECTIONS, selection=selected(store, only)
+    )
+    if binned is None:
+        limit = product_limit(chosen(store, only), clock)
+    else:
+        limit = _estimate(f"SELECT * FROM {store.add_table(**binned)}", "generation, how")
     # Both kinds of age are in one row: each share is valid from its own last age on.
     question = f"""
-        WITH estimate AS ({product_limit(chosen(store, only), clock)}), started AS (
+        WITH estimate AS ({limit}), started AS (
             SELECT generation, how, age, bytes_share, objects_share, watched_objects FROM estimate
             UNION ALL SELECT DISTINCT generation, how, 0, 1, 1, NULL FROM estimate
         ), placed AS (
