@@ -12,7 +12,9 @@ PATIENCE_SECS = 120.0
 PATIENCE_MILLIS = round(PATIENCE_SECS * 1000)
 
 
-def wait_until(condition: Callable[[], bool], what: str = "", *, rest_secs: float = 0.002) -> None:
+def wait_until(
+    condition: Callable[[], object], what: str = "", *, rest_secs: float = 0.002
+) -> None:
     """Wait until something is so.
 
     Args:

@@ -65,7 +65,7 @@ _MEBI = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """What processes took.
+    """Processor time and memory of some processes.
 
     Attributes:
         share: Of one core.

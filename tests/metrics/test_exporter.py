@@ -15,6 +15,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -205,7 +206,7 @@ def test_prometheus_sees_each_process_and_which_grow_and_answers_each_query_of_t
                 )
                 for query in dashboard_queries():
                     wait_until(
-                        lambda query=query: bool(asked(query)),
+                        partial(asked, query),
                         f"Prometheus answers {query}",
                         rest_secs=0.2,
                     )

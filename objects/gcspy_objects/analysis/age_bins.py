@@ -42,23 +42,23 @@ _BYTE_BINS: Final = _FINE + 63 * _PER_OCTAVE + 1
 
 
 def _count_ages(
-    size: NDArray[np.int64],
-    birth_bytes: NDArray[np.int64],
-    born_after: NDArray[np.int32],
-    born_old: NDArray[np.uint8],
-    promoted_in: NDArray[np.int32],
-    died_in: NDArray[np.int32],
-    freed_bytes: NDArray[np.int64],
-    freed_after: NDArray[np.int32],
-    collection_bytes: NDArray[np.int64],
-    last_full: NDArray[np.int64],
+    size: NDArray[Any],
+    birth_bytes: NDArray[Any],
+    born_after: NDArray[Any],
+    born_old: NDArray[Any],
+    promoted_in: NDArray[Any],
+    died_in: NDArray[Any],
+    freed_bytes: NDArray[Any],
+    freed_after: NDArray[Any],
+    collection_bytes: NDArray[Any],
+    last_full: NDArray[Any],
     total_bytes: int,
     clock: int,
-    objects: NDArray[np.int64],
-    bytes_: NDArray[np.int64],
-    dead_objects: NDArray[np.int64],
-    dead_bytes: NDArray[np.int64],
-    greatest: NDArray[np.int64],
+    objects: NDArray[Any],
+    bytes_: NDArray[Any],
+    dead_objects: NDArray[Any],
+    dead_bytes: NDArray[Any],
+    greatest: NDArray[Any],
 ) -> int:
     """Count the ages of some lives.
 
@@ -133,7 +133,7 @@ def _count_ages(
                 begins = grown
             if slot % 2 == 1 and ends:
                 until_age = seen + 1
-            age = max(until_age - begins, 0)
+            age = max(int(until_age - begins), 0)
             at = age
             if clock == 0 and age >= 4096:
                 at = 4096 + math.floor(64 * math.log2(age))
