@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, TraceSpace
 from gcspy_objects.heap.growing_heap import CollectionMoment
-from gcspy_objects.heap.tile_sums import BIG_LENGTH, MOST_AGE, TileSums
+from gcspy_objects.heap.sums.tile_sums import BIG_LENGTH, MOST_AGE, TileSums
 from gcspy_objects.names import TypeKind, Types
 from gcspy_objects.records import SpaceKind
 from numpy.typing import NDArray

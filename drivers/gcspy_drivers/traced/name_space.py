@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 from gcspy_objects.heap import HeapSnapshot
-from gcspy_objects.heap.tile_sums import NameSums
+from gcspy_objects.heap.sums.tile_sums import NameSums
 from numpy.typing import NDArray
 
 from gcspy_drivers.kit.streams import add_amount

@@ -21,8 +21,8 @@ from gcspy_objects.heap.findings import Findings
 from gcspy_objects.heap.frees import TOLD_KINDS, FreedObjects
 from gcspy_objects.heap.spaces import SpaceTable, TouchedMemory
 from gcspy_objects.heap.state import HeapState
+from gcspy_objects.heap.sums.tile_sums import TileSums
 from gcspy_objects.heap.table import program
-from gcspy_objects.heap.tile_sums import TileSums
 from gcspy_objects.heap.views import Columns, Fate, HeapSnapshot, Spaces, TraceCollection
 from gcspy_objects.records import ReadPosition, RecordBatch, RecordKind
 from gcspy_objects.trace import Trace

@@ -479,7 +479,7 @@ def test_at_safepoints_of_a_busy_jvm_every_byte_is_of_an_object_or_free_or_dead(
     looks: list[tuple[int, str]] = []
     marked: list[bool] = []
     causes: list[tuple[int, int, str]] = []
-    # Whether the whole heap has been collected: nothing is marked unless that does it. None: it is under way, and the events that tell of
+    # Whether the whole heap has been collected: nothing is marked unless that does it. None: it is under way, and the events that report
     # it may be missed on a busy machine.
     collected: list[bool | None] = [False]
     flags = ["-XX:InitiatingHeapOccupancyPercent=100", "-XX:+IgnoreUnrecognizedVMOptions"]

@@ -10,7 +10,7 @@ import pytest
 from gcspy_drivers.traced import GrowingSession, TracedOptions
 from gcspy_drivers.traced.heap_space import TracedHeapSpace
 from gcspy_objects.heap import CollectionStep, Fate, HeapSnapshot, RebuiltHeap
-from gcspy_objects.heap.category_sums import CategorySums
+from gcspy_objects.heap.sums.category_sums import CategorySums
 from gcspy_objects.names import Sites, Threads, TypeKind, Types
 from gcspy_objects.trace import Trace, open_trace
 from numpy.typing import NDArray

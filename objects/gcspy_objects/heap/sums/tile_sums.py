@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_objects.heap.category_sums import CategorySums
+from gcspy_objects.heap.sums.category_sums import CategorySums
 from gcspy_objects.heap.table import program
 from gcspy_objects.heap.views import Columns, Spaces
 from gcspy_objects.names import TypeKind, Types
