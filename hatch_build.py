@@ -33,15 +33,13 @@ SOURCES = {
 }
 PACKAGE = ROOT / "drivers/gcspy_drivers/hotspot"
 COUNTING_SOURCES = ROOT / "drivers/native/counting/gcspy"
-COUNTING_COMMON = ("SiteCounters", "SiteList", "CountingAgent")
+COUNTING_COMMON = ("SharedCounter", "SiteList", "CountingAgent", "OldSiteCounters")
 COUNTING_PARTS = (
-    (
-        ("-source", "11", "-target", "11"),
-        ("--add-exports=java.base/jdk.internal.org.objectweb.asm=ALL-UNNAMED", "AsmSites"),
-    ),
-    (("-source", "24", "-target", "24"), ("", "ClassFileSites")),
+    ("8", "AsmSites"),
+    ("11", "SiteCounters"),
+    ("24", "ClassFileSites"),
 )
-"""Versions of the parts of the agent in Java, flags of the compiler that they need, and their classes."""
+"""Versions of Java of the parts of the agent in Java, and the class of each beside what all of them need."""
 COUNTING_MANIFEST = """\
 Manifest-Version: 1.0
 Premain-Class: gcspy.CountingAgent
@@ -166,7 +164,7 @@ def find_jdks() -> list[Path]:
 def build_counting_agent(into: Path = PACKAGE) -> str:
     """Build the agent in Java that counts allocation sites, unless it is there.
 
-    It has a part for JDKs up to 23, which a JDK of those compiles, and one for later ones.
+    It has a part for JDKs up to 23, which a JDK of those compiles, and one for later ones; and counters of Java 8 and of later ones.
 
     Returns:
         Why no part could be built; empty if it is there.
@@ -181,13 +179,13 @@ def build_counting_agent(into: Path = PACKAGE) -> str:
     with tempfile.TemporaryDirectory() as folder:
         built: dict[str, Path] = {}
         for number, (release, part) in enumerate(COUNTING_PARTS):
+            compiled = Path(folder, str(number))
+            compiled.mkdir()
             for jdk in jdks:
-                compiled = Path(folder, str(number))
-                compiled.mkdir(exist_ok=True)
                 failed = _java_compiled(jdk, release, part, compiled)
                 why = failed or why
                 if not failed:
-                    # The classes that both parts need are those of the older one.
+                    # The classes that all parts need are those of the oldest one.
                     for path in sorted(compiled.rglob("*.class")):
                         built.setdefault(path.relative_to(compiled).as_posix(), path)
                     break
@@ -205,11 +203,11 @@ def build_counting_agent(into: Path = PACKAGE) -> str:
     return ""
 
 
-def _java_compiled(jdk: Path, release: tuple[str, ...], part: tuple[str, str], into: Path) -> str:
-    """Compile one part with a JDK, and what both parts need; return why it cannot."""
-    needed, chosen = part
-    names = (*COUNTING_COMMON, chosen)
-    command = [str(jdk / "bin/javac"), "-nowarn", "-d", str(into), *release, *needed.split()]
+def _java_compiled(jdk: Path, release: str, part: str, into: Path) -> str:
+    """Compile one part with a JDK, and what all parts need; return why it cannot."""
+    names = (*COUNTING_COMMON, part)
+    flags = ["-nowarn", "-XDignore.symbol.file", "-source", release, "-target", release]
+    command = [str(jdk / "bin/javac"), "-d", str(into), *flags]
     command += [str(COUNTING_SOURCES / f"{each}.java") for each in names]
     try:
         done = subprocess.run(

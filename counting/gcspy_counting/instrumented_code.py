@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from types import CodeType
 from typing import Any
@@ -41,27 +41,60 @@ def counter_value(counter: Any) -> int:
 
 
 class _HandlerHook:
-    """Called when a handler is entered: counts that, and the instruction that raised, if this handler sees the exception first."""
+    """What is called when a handler is entered: counts that, and the instruction that raised, if this handler sees the exception first.
+
+    Attributes:
+        entered: Counter of the exceptions after which the handler goes on.
+        call: The function.
+    """
 
     def __init__(self, owner: InstrumentedCode, graph: FlowGraph, handler: int) -> None:
-        self._owner = owner
-        self._handler = handler
-        self._kinds = graph.goes_on_after(handler) if handler >= 0 else BaseException
         self.entered = _counter()
+        kinds = graph.goes_on_after(handler) if handler >= 0 else BaseException
+        depends = any(graph.goes_on_after(each) is not BaseException for each in graph.handlers)
+        self.call = _hook_function(owner, handler, kinds, self.entered, {}, depends)
 
-    def __call__(self) -> None:
+
+def _hook_function(
+    owner: InstrumentedCode,
+    handler: int,
+    kinds: type[BaseException],
+    entered: Any,
+    seen: dict[int, Any],
+    depends: bool,
+) -> Callable[[], None]:
+    """Return the function that a handler calls.
+
+    Args:
+        owner: The code.
+        handler: First row of the handler; -1 for that of exceptions that no handler covers.
+        kinds: Exceptions after which it goes on.
+        entered: Counter of these.
+        seen: Counter by byte offset of the instruction that raised, as far as it was looked up; None: another handler counts it.
+        depends: Whether it depends on the exception which handler counts an instruction.
+    """
+
+    def hook() -> None:
         kind, _, trace = sys.exc_info()
-        if kind is None or not issubclass(kind, self._kinds):
+        if kind is None or not issubclass(kind, kinds):
             return
-        next(self.entered)
+        next(entered)
         if trace is None or trace.tb_frame is not sys._getframe(1):
             return
-        position = self._owner.position_of_raise(trace.tb_lasti, kind, self._handler)
-        if position is not None:
-            next(self._owner.raised.setdefault(position, _counter()))
+        place = trace.tb_lasti
+        if depends or place not in seen:
+            position = owner.position_of_raise(place, kind, handler)
+            counter = None if position is None else owner.raised.setdefault(position, _counter())
+            seen[place] = counter
+        else:
+            counter = seen[place]
+        if counter is not None:
+            next(counter)
+
+    return hook
 
 
-HOOK_CODE = _HandlerHook.__call__.__code__
+HOOK_CODE = next(each for each in _hook_function.__code__.co_consts if isinstance(each, CodeType))
 """Code of the call at a handler: while a thread is in it, its counts are not complete."""
 
 
@@ -123,8 +156,10 @@ class InstrumentedCode:
                 else:
                     _place(additions, graph, graph.edges[edge], ways_in, counter)
             for row in graph.handlers:
-                additions.handlers[row] = self._hooks[row] = _HandlerHook(self, graph, row)
-            additions.uncovered = self._hooks[-1] = _HandlerHook(self, graph, -1)
+                self._hooks[row] = _HandlerHook(self, graph, row)
+                additions.handlers[row] = self._hooks[row].call
+            self._hooks[-1] = _HandlerHook(self, graph, -1)
+            additions.uncovered = self._hooks[-1].call
             self._solver = FlowSolver(plan.network, plan.counted, plan.network.block_edges.values())
         return additions if self._hooks or self._site_counters else None
 

@@ -208,12 +208,15 @@ class CountedProgram:
         network = latest.plan.network
         if not flows or min(flows.values()) < 0:
             return None
-        # Flows that do not follow, around loops without sites, are guessed from the number of entries.
-        entries = max(flows.get(0, 0), 1)
+        # Flows that do not follow are those around loops without sites, which need no counter, and may be large: no counter is to stand there.
+        beyond = 2 * max(flows.values()) + 1
         frequencies = {
-            edge: flows.get(edge, entries * guess) + 1e-6 * guess
+            edge: flows.get(edge, beyond) + 1e-6 * guess
             for edge, guess in guessed_frequencies(network).items()
         }
+        frequencies.update(
+            (edge, flows[edge]) for edge in network.block_edges.values() if edge in flows
+        )
         plan = tree_plan(network, frequencies)
         weights = block_weights(network, frequencies)
         expected = round(sum(weights.get(edge, 0.0) for edge in plan.counted))

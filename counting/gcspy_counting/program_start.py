@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gcspy_counting.graph_picture import graph_picture
 from gcspy_counting.import_hook import ImportHook
 from gcspy_counting.planner import Planner
 from gcspy_counting.plans.plan import PlanKind
@@ -56,6 +55,8 @@ class _Report:
         }
         graph = self._settings.get("graph")
         if graph:
+            from gcspy_counting.graph_picture import graph_picture
+
             found["graphs"] = [graph_picture(each) for each in program.graphs(graph)]
         result = Path(self._settings["result"])
         partial = result.with_suffix(".part")

@@ -31,6 +31,7 @@ public class Work {
         for (int i = 0; i < 4; i++) { Thread t = new Thread(() -> work(30000)); t.start(); all.add(t); }
         for (Thread t : all) t.join();
         new Node(8);
+        Object chosen = new StringBuilder(args.length > 9 ? "a" : "b");
         System.out.println("ready");
         for (int read; args.length > 0 && (read = System.in.read()) != 'q'; )
             if (read == 'w') { work(300); System.out.println("done"); }
@@ -82,6 +83,7 @@ def test_a_jvm_counts_from_its_start(java: str, classes: Path, gcspy: Run) -> No
         "Work.main Work$Node": 1,
         "Work.main java.lang.Thread": 4,
         "Work.main java.util.ArrayList": 1,
+        "Work.main java.lang.StringBuilder": 1,
     }
 
 

@@ -89,12 +89,13 @@ def needed_counters(network: Network, tree: frozenset[int]) -> frozenset[int]:
 
 
 def block_weights(network: Network, frequencies: Mapping[int, float]) -> dict[int, float]:
-    """Return the frequencies of all edges; that of a block is what flows into it."""
+    """Return the frequencies of all edges; that of a block, if it is not given, is what flows into it."""
     weights = dict(frequencies)
     into: dict[int, float] = {}
     for edge in range(len(network.graph.edges)):
         head = network.heads[edge]
         into[head] = into.get(head, 0.0) + frequencies.get(edge, 0.0)
     for block, edge in network.block_edges.items():
-        weights[edge] = into.get(network.entered[block], 0.0)
+        if edge not in frequencies:
+            weights[edge] = into.get(network.entered[block], 0.0)
     return weights

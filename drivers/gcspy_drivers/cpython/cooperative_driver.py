@@ -34,7 +34,6 @@ from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.cooperation.stub_events import cause_of
 from gcspy_drivers.cpython.counting.package import package_as_json
 from gcspy_drivers.cpython.counting.site_counts import SiteCounts
-from gcspy_drivers.cpython.counting.site_space import SiteSpace
 from gcspy_drivers.cpython.event_copies import EventCopies
 from gcspy_drivers.cpython.map_reader import MapReader
 from gcspy_drivers.cpython.objects.kept_pools import WrittenPools
@@ -43,6 +42,7 @@ from gcspy_drivers.cpython.passive_driver import OBJECTS, POOLS, PassiveDriver, 
 from gcspy_drivers.cpython.pool_writes import PoolWrites
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading
 from gcspy_drivers.cpython.target import PymallocHeap, Target
+from gcspy_drivers.kit.counted_sites.site_space import SiteSpace
 from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import EXACT_KINDS, INJECT, StubbedDriver
@@ -264,7 +264,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         counts = self._line.take_counts()
         if counts >= 0:
             self._site_counts = SiteCounts(counts)
-            self._site_space = SiteSpace(self.server, self._site_counts)
+            self._site_space = SiteSpace(self.server, self._site_counts, self.name)
         self._read_map_beside(self._target.arenas(self._interpreters))
         self._map_reader.wait()
 

@@ -21,4 +21,11 @@ OPTIONS: Final = (
         about="A JVM is read while it runs. It cannot be stopped.",
         choices=("passive",),
     ),
+    DriverOption(
+        name="count",
+        default="",
+        about="Count how often each allocation site of the program's classes runs, by counters in their code, which an agent in Java puts there. "
+        "wide and definite are the same. Empty: do not.",
+        choices=("", "wide", "definite"),
+    ),
 )

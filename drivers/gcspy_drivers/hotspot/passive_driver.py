@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
+from gcspy_drivers.hotspot.counting.java_site_counts import JavaSiteCounts
 from gcspy_drivers.hotspot.heaps.heap_view import (
     CARDS,
     OBJECTS,
@@ -26,6 +27,7 @@ from gcspy_drivers.hotspot.spaces.object_view import JavaObjectView
 from gcspy_drivers.hotspot.spaces.pool_space import Pool, PoolSpace
 from gcspy_drivers.hotspot.vm.collection_counts import CollectionCounter
 from gcspy_drivers.hotspot.vm.target import JvmTarget, open_jvm
+from gcspy_drivers.kit.counted_sites.site_space import SiteSpace
 from gcspy_drivers.kit.loop_notice import COMING
 from gcspy_drivers.kit.memory_history_space import HeapBytes
 from gcspy_drivers.kit.sampled_driver import SampledDriver
@@ -43,6 +45,8 @@ _LEVELS: Final = (
 )
 
 _HEAP: Final = "Java heap"
+_COUNT: Final = "count"
+"""Name of the option for counting allocation sites."""
 
 
 class PassiveJvmDriver(SampledDriver):
@@ -69,6 +73,8 @@ class PassiveJvmDriver(SampledDriver):
         self._objects: JavaObjectView | None = None
         self._collections: CollectionCounter | None = None
         self._tile_sizes: tuple[int, ...] = ()
+        self._site_counts: JavaSiteCounts | None = None
+        self._site_space: SiteSpace | None = None
 
     @classmethod
     def find(cls, pid: int) -> Recognition:
@@ -120,6 +126,7 @@ class PassiveJvmDriver(SampledDriver):
         Raises:
             TargetError: The JVM does not export the required fields.
             TargetGone: The target has ended.
+            Unsupported: Its allocation sites are to be counted, and cannot be.
         """
         server, jvm = self.server, self._jvm
         self._view = open_view(jvm, server, tiles=self.options.tiles)
@@ -132,6 +139,9 @@ class PassiveJvmDriver(SampledDriver):
         self._collections = CollectionCounter(jvm.memory, jvm.tables, jvm.counters, jvm.heap())
         self._objects = JavaObjectView(jvm, self._view, self._collections)
         self._objects.open(server, self.level)
+        if self.options.text(_COUNT):
+            self._site_counts = JavaSiteCounts(self.process)
+            self._site_space = SiteSpace(server, self._site_counts, self.name)
 
     def loops_coming(self) -> bool:
         """Return whether objects are walked slowly until loops are compiled."""
@@ -144,6 +154,8 @@ class PassiveJvmDriver(SampledDriver):
 
     def close(self) -> None:
         """Release the target, which keeps running."""
+        if self._site_counts is not None:
+            self._site_counts.close()
         self._jvm.close()
         super().close()
 
@@ -183,6 +195,8 @@ class PassiveJvmDriver(SampledDriver):
         """
         if self._beside is not None:
             self._beside.look()
+        if self._site_counts is not None:
+            self._site_counts.ask()
 
     def _copied(self) -> None:
         """Note that everything that has to be of one moment was read: the rest uses copies."""
@@ -228,8 +242,20 @@ class PassiveJvmDriver(SampledDriver):
             elif self._objects is not None and self._objects.coming:
                 note += f"; objects: {COMING}"
             self._pools.fill([*pools, *beside], note)
+        self._fill_sites(request)
         if objects is not None and (copy is not None or not held):
             objects.gather(request, level, copy, settled=settled)
+
+    def _fill_sites(self, request: GatherRequest) -> None:
+        """Fill the space of allocation sites with the counts that came last, and ask for others."""
+        counts, sites = self._site_counts, self._site_space
+        if counts is None or sites is None:
+            return
+        counts.ask()
+        if counts.problem:
+            sites.space.tell(f"No more counts: {counts.problem}.")
+        if request.wants(sites.space):
+            sites.fill()
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

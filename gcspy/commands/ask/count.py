@@ -39,7 +39,7 @@ __all__ = ["command"]
     type=click.Choice(["site", "block", "paths", "tree"]),
     default="tree",
     show_default=True,
-    help="Places of the counters. site: one for each site. block: one for each basic block. paths: one for each path (DuckTracks). tree: paths first, then a spanning tree from observed counts.",
+    help="Places of the counters. site: one for each site. block: one for each basic block. paths: one for each path (DuckTracks). tree: paths first, then a spanning tree from observed counts. Java: one for sites that always run together, or with site one for each.",
 )
 @click.option(
     "--graph",
@@ -112,9 +112,9 @@ def command(
         if graph is not None:
             raise click.UsageError("--graph is for Python programs: omit it")
         counted = (
-            count_running_jvm(pid, over_secs)
+            count_running_jvm(pid, over_secs, shares=plan != "site")
             if pid is not None
-            else run_counted_jvm(str(program), arguments)
+            else run_counted_jvm(str(program), arguments, shares=plan != "site")
         )
         show = partial(print_as_json, counted) if as_json else partial(print_as_text, counted, top)
         show()

@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 from gcspy_counting.live.count_answer import HEADER, MAGIC, REQUEST
-from numpy.typing import NDArray
 
-__all__ = ["CountedSite", "CountReport", "SiteCounts"]
+from gcspy_drivers.kit.counted_sites.site_report import CountedSite, CountReport
+
+__all__ = ["SiteCounts"]
 
 _MOST_SITES: Final = 1 << 20
 _LARGEST_TEXT: Final = 64 << 20
@@ -27,52 +28,6 @@ _LONGEST_NAME: Final = 4096
 _LARGEST_NUMBER: Final = 1 << 62
 _PIECE: Final = 1 << 20
 _ANSWER_SECS: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class CountedSite:
-    """An allocation site.
-
-    Attributes:
-        file: Number of its source file.
-        line: Its line; 0: not known.
-        column: Its column, from 1; 0: not known.
-        function: Qualified name of its function.
-        what: What it makes.
-        always: Whether it allocates each time.
-        size: Bytes of each time; -1: they differ, or are not known.
-    """
-
-    file: int
-    line: int
-    column: int
-    function: str
-    what: str
-    always: bool
-    size: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CountReport:
-    """Counts of one moment.
-
-    Attributes:
-        number: Number of the report, from 1.
-        counts: (sites,) how often each site began.
-        known: (sites,) whether the count is known.
-        carriers: (sites,) number of counters that it follows from.
-        time_nanos: When it was, by the monotonic clock of the target's host.
-        took_nanos: How long no other thread of the program ran meanwhile.
-        totals: Sums, by name as in `gcspy_counting.live.count_answer`.
-    """
-
-    number: int
-    counts: NDArray[np.int64]
-    known: NDArray[np.bool_]
-    carriers: NDArray[np.int64]
-    time_nanos: int
-    took_nanos: int
-    totals: dict[str, float]
 
 
 class _ImpossibleAnswerError(Exception):

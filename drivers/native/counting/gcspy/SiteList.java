@@ -7,26 +7,37 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** The sites that have counters, as lines of a file: number, source file, line, class and method, what is allocated; with tabs between. */
+/** The sites that are counted, as lines of a file: number of the counter, which several may share, source file, line, class and method, what is allocated; with tabs between. */
 final class SiteList {
     private final Writer file;
+    private final boolean shares;
     private int next;
 
-    SiteList(Path path) throws IOException {
+    SiteList(Path path, boolean shares) throws IOException {
+        this.shares = shares;
         file = Files.newBufferedWriter(path, StandardCharsets.UTF_8, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
     }
 
-    /** Give a site a number; -1: there is no counter left. */
-    synchronized int add(String source, int line, String method, String what) {
-        if (next >= SiteCounters.CAPACITY) {
+    /** Say whether sites may share counters. */
+    boolean shares() {
+        return shares;
+    }
+
+    /** Give a site a counter: a new one, or one that it shares; -1: there is none left. */
+    synchronized int add(int shared, String source, int line, String method, String what) {
+        if (shared < 0 && next >= CountingAgent.CAPACITY) {
             return -1;
         }
+        int counter = shared < 0 ? next : shared;
         try {
-            file.write(next + "\t" + source + "\t" + line + "\t" + method + "\t" + what + "\n");
+            file.write(counter + "\t" + source + "\t" + line + "\t" + method + "\t" + what + "\n");
         } catch (IOException error) {
             return -1;
         }
-        return next++;
+        if (shared < 0) {
+            next++;
+        }
+        return counter;
     }
 
     /** Note a class whose sites are not counted, and why. */

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gcspy_drivers.cpython.counting.site_counts import CountedSite, CountReport, SiteCounts
+from gcspy_drivers.kit.counted_sites.site_report import CountedSite, CountReport, ReportedSites
 from gcspy_drivers.kit.streams import add_amount, add_bytes, add_count, add_enumeration, hide
 from gcspy_server.api import (
     Cell,
@@ -40,9 +40,10 @@ class SiteSpace:
     Args:
         server: Where the space is added.
         counts: The counts.
+        driver: Name of the driver.
     """
 
-    def __init__(self, server: Server, counts: SiteCounts) -> None:
+    def __init__(self, server: Server, counts: ReportedSites, driver: str) -> None:
         self._counts = counts
         self._names: list[str] = []
         self._always = np.zeros(0, dtype=np.bool_)
@@ -51,7 +52,7 @@ class SiteSpace:
         self.space = server.add_space(
             "Allocation sites",
             names=StringNames([]),
-            driver="cpython",
+            driver=driver,
             tile_title="Site ",
             description="Instructions of the program that allocate, by file and line, and how often each ran: exact counts",
             details=(SOURCE, SITES),
@@ -133,12 +134,17 @@ class SiteSpace:
         if not new:
             return
         self._names += [
-            f"{_short(self._counts.file_of(site))}:{site.line}:{site.column} {site.what} in {site.function}"
+            f"{_short(self._counts.file_of(site))}:{_place(site)} {site.what} in {site.function}"
             for site in new
         ]
         self._always = np.append(self._always, np.array([site.always for site in new]))
         self._size = np.append(self._size, np.array([site.size for site in new], dtype=np.int64))
         self.space.resize(StringNames(list(self._names)))
+
+
+def _place(site: CountedSite) -> str:
+    """Return line and column; the column only if it is known."""
+    return f"{site.line}:{site.column}" if site.column else str(site.line)
 
 
 def _short(file: str) -> str:
@@ -169,7 +175,11 @@ def _info(report: CountReport) -> str:
     unknown = int(np.count_nonzero(~report.known))
     if unknown:
         parts.append(f"{unknown:,} counts are unknown: their counters contradict each other")
-    parts.append(f"read in {report.took_nanos / 1e6:.1f} ms, in which the program waited")
+    parts.append(
+        f"read in {report.took_nanos / 1e6:.1f} ms, in which the program waited"
+        if report.took_nanos
+        else "read while the program ran, one after the other"
+    )
     return "; ".join(parts)
 
 
@@ -239,7 +249,7 @@ class _SiteTables(_Tables):
 class _SourceTables(_Tables):
     def __init__(
         self,
-        received: SiteCounts,
+        received: ReportedSites,
         sites: list[CountedSite],
         counts: NDArray[np.int64],
         since: NDArray[np.int64],

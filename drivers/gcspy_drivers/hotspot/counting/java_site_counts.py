@@ -1,0 +1,123 @@
+"""`JavaSiteCounts`: counts of the allocation sites of a JVM that runs, read by a thread of its own, which also has the agent loaded and taken out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from gcspy_protocol.errors import GCspyError
+
+from gcspy_drivers.hotspot.counting.counting_agent import CountingAgent
+from gcspy_drivers.hotspot.counting.site_files import SiteFiles
+from gcspy_drivers.kit.counted_sites.site_report import CountedSite, CountReport
+from gcspy_drivers.remote.process import Process
+
+__all__ = ["JavaSiteCounts"]
+
+
+_FOLDERS: Final = ("", "src", "src/main/java", "src/test/java")
+"""Where sources are, below the folder in which the JVM was started."""
+_LARGEST_SOURCE: Final = 4 << 20
+
+
+def _source(folders: Sequence[Path], name: str) -> str | None:
+    """Return a source; what is no plain name of a file below a folder is not looked for."""
+    if name.startswith("/") or ".." in name.split("/") or not name.endswith(".java"):
+        return None
+    for folder in folders:
+        try:
+            with (folder / name).open("rb") as file:
+                return file.read(_LARGEST_SOURCE).decode("utf-8", "replace")
+        except OSError:
+            continue
+    return None
+
+
+class JavaSiteCounts:
+    """Counts of one JVM.
+
+    Args:
+        process: The JVM; borrowed until `close`.
+
+    Attributes:
+        problem: Why there are no more reports; empty: there is no problem.
+
+    Raises:
+        Unsupported: The agent was not built; or it is another user's or container's JVM.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self._agent = CountingAgent(process)
+        self._files = SiteFiles(self._agent.folder)
+        self._latest: CountReport | None = None
+        self._asked = threading.Event()
+        self._closed = False
+        here = Path(f"/proc/{process.pid}/cwd")
+        self._folders = tuple(here / each for each in _FOLDERS)
+        self._sources: dict[str, str | None] = {}
+        self.problem = ""
+        self._thread = threading.Thread(target=self._live, name="gcspy-site-counts", daemon=True)
+        self._thread.start()
+        self.ask()
+
+    @property
+    def sites(self) -> list[CountedSite]:
+        """The sites of the latest report; the list only grows."""
+        return self._files.sites
+
+    @property
+    def latest(self) -> CountReport | None:
+        """The latest report; None: there is none yet."""
+        return self._latest
+
+    def file_of(self, site: CountedSite) -> str:
+        """Return the name of a site's file, below its package."""
+        return self._files.files[site.file]
+
+    def source_of(self, site: CountedSite) -> str | None:
+        """Return the source of a site's file, from the usual folders below the JVM's own; None: it is not there."""
+        name = self.file_of(site)
+        if name not in self._sources:
+            self._sources[name] = _source(self._folders, name)
+        return self._sources[name]
+
+    def ask(self) -> None:
+        """Ask for a report; it is there when it is there. Of several requests meanwhile one counts."""
+        self._asked.set()
+
+    def close(self) -> None:
+        """Have the classes given back."""
+        self._closed = True
+        self._asked.set()
+        self._thread.join()
+        self._agent.close()
+
+    def _live(self) -> None:
+        try:
+            self._agent.load()
+            try:
+                while not self._closed:
+                    self._asked.wait()
+                    self._asked.clear()
+                    self._latest = self._report()
+            finally:
+                self._agent.stop()
+        except GCspyError as error:
+            self.problem = "" if self._closed else str(error)
+
+    def _report(self) -> CountReport:
+        before = self._latest
+        now = time.monotonic_ns()
+        counts, increments = self._files.read()
+        known = np.ones(len(counts), dtype=np.bool_)
+        totals = {
+            "increments": float(increments.sum()),
+            "counters": float(len(increments)),
+            "not_countable": float(self._files.failed),
+        }
+        number = 1 if before is None else before.number + 1
+        return CountReport(number, counts, known, np.ones_like(counts), now, 0, totals)
