@@ -41,7 +41,7 @@ def counter_value(counter: Any) -> int:
 
 
 class _HandlerHook:
-    """What is called when a handler is entered: counts that, and the instruction that raised, if this handler sees the exception first.
+    """A call at the entry of a handler: counts that, and the instruction that raised, if this handler sees the exception first.
 
     Attributes:
         entered: Counter of the exceptions after which the handler goes on.

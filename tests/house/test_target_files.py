@@ -33,6 +33,8 @@ REASONS = {
     "cpython/target.py": "/proc/meminfo",
     "hotspot/agent/agent_library.py": "our own libraries",
     "hotspot/agent/attach_protocol.py": "makes a new file with the rights of the target's user",
+    "hotspot/counting/counting_agent.py": "our own library, and the kernel's name of a name space",
+    "hotspot/counting/site_files.py": "a folder that we made",
     "published/allocator_library.py": "a compiler, of our own sources",
     "published/control_page.py": "a sealed page, and the kernel's own list of descriptors",
     "remote/files.py": "is the place",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -14,27 +12,15 @@ from gcspy_protocol.errors import GCspyError
 from gcspy_drivers.hotspot.counting.counting_agent import CountingAgent
 from gcspy_drivers.hotspot.counting.site_files import SiteFiles
 from gcspy_drivers.kit.counted_sites.site_report import CountedSite, CountReport
+from gcspy_drivers.remote.files import RegularFile, TargetRoot
 from gcspy_drivers.remote.process import Process
 
 __all__ = ["JavaSiteCounts"]
 
 
-_FOLDERS: Final = ("", "src", "src/main/java", "src/test/java")
+_FOLDERS: Final = ("", "/src", "/src/main/java", "/src/test/java")
 """Where sources are, below the folder in which the JVM was started."""
 _LARGEST_SOURCE: Final = 4 << 20
-
-
-def _source(folders: Sequence[Path], name: str) -> str | None:
-    """Return a source; what is no plain name of a file below a folder is not looked for."""
-    if name.startswith("/") or ".." in name.split("/") or not name.endswith(".java"):
-        return None
-    for folder in folders:
-        try:
-            with (folder / name).open("rb") as file:
-                return file.read(_LARGEST_SOURCE).decode("utf-8", "replace")
-        except OSError:
-            continue
-    return None
 
 
 class JavaSiteCounts:
@@ -56,8 +42,7 @@ class JavaSiteCounts:
         self._latest: CountReport | None = None
         self._asked = threading.Event()
         self._closed = False
-        here = Path(f"/proc/{process.pid}/cwd")
-        self._folders = tuple(here / each for each in _FOLDERS)
+        self._process = process
         self._sources: dict[str, str | None] = {}
         self.problem = ""
         self._thread = threading.Thread(target=self._live, name="gcspy-site-counts", daemon=True)
@@ -82,8 +67,22 @@ class JavaSiteCounts:
         """Return the source of a site's file, from the usual folders below the JVM's own; None: it is not there."""
         name = self.file_of(site)
         if name not in self._sources:
-            self._sources[name] = _source(self._folders, name)
+            self._sources[name] = self._source(name)
         return self._sources[name]
+
+    def _source(self, name: str) -> str | None:
+        here = self._process.read_link("cwd")
+        if here is None or not name.endswith(".java"):
+            return None
+        with TargetRoot(self._process) as root:
+            for folder in _FOLDERS:
+                try:
+                    file = RegularFile(root.regular(f"{here}{folder}/{name}"), _LARGEST_SOURCE)
+                except OSError:
+                    continue
+                with file:
+                    return file.read().decode("utf-8", "replace")
+        return None
 
     def ask(self) -> None:
         """Ask for a report; it is there when it is there. Of several requests meanwhile one counts."""

@@ -5,6 +5,7 @@ Both are untrusted: lines of another form are left out, and lengths are checked.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from gcspy_protocol.errors import TargetError
 from numpy.typing import NDArray
 
 from gcspy_drivers.kit.counted_sites.site_report import CountedSite
+from gcspy_drivers.remote.files import RegularFile, open_regular
 
 __all__ = ["SiteFiles"]
 
@@ -57,8 +59,7 @@ class SiteFiles:
         """
         try:
             self._read_sites()
-            with (self._folder / "counters").open("rb") as file:
-                raw = file.read(_LARGEST_COUNTERS)
+            raw = self._bytes("counters", 0, _LARGEST_COUNTERS)
         except OSError as error:
             raise TargetError("the JVM has not counted anything: it has no agent") from error
         counters = np.frombuffer(raw[: len(raw) // 8 * 8], dtype="<i8")
@@ -67,10 +68,17 @@ class SiteFiles:
         counts = counters[np.where(there, numbers, 0)] if len(counters) else 0 * numbers
         return np.where(there, counts, 0), counters[np.unique(numbers[there])]
 
+    def _bytes(self, name: str, begin: int, most: int) -> bytes:
+        folder = os.open(self._folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            with RegularFile(open_regular(name, folder), begin + most) as file:
+                file.seek(begin)
+                return file.read()
+        finally:
+            os.close(folder)
+
     def _read_sites(self) -> None:
-        with (self._folder / "sites").open("rb") as file:
-            file.seek(self._read)
-            more = file.read(_LARGEST_LIST + 1)
+        more = self._bytes("sites", self._read, _LARGEST_LIST + 1)
         self._read += len(more)
         if self._read > _LARGEST_LIST:
             raise TargetError("the list of sites is larger than 256 MiB: it is not read")

@@ -1,4 +1,4 @@
-"""What the counters in a target's code say at one moment, and of which sites; knows no runtime and no line."""
+"""Reports of the counters in a target's code at one moment, and their sites; knows no runtime and no line."""
 
 from __future__ import annotations
 
