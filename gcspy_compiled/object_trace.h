@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { GCT_VERSION = 1, GCT_PREFIX_BYTES = 16, GCT_BLOCK_BYTES = 48, GCT_ENTRY_BYTES = 12 };
+enum { GCT_VERSION = 1, GCT_MINOR = 1, GCT_PREFIX_BYTES = 16, GCT_BLOCK_BYTES = 48, GCT_ENTRY_BYTES = 12 };
 enum { GCT_MOST_EVENTS = 4194304, GCT_MOST_BYTES = 64 << 20 };
 enum gct_block_kind { GCT_HEADER = 1, GCT_DEFINITIONS, GCT_EVENTS, GCT_WATERMARK, GCT_ACCESSED, GCT_END };
 enum gct_codec { GCT_PLAIN = 0, GCT_ZSTD = 1 };
@@ -178,7 +178,7 @@ static inline uint8_t *gct_prefix(uint8_t *at)
 {
     memcpy(at, "\x89GCOT\r\n\x1a", 8);
     at = gct_put16(at + 8, GCT_VERSION);
-    at = gct_put16(at, 0);
+    at = gct_put16(at, GCT_MINOR);
     return gct_put32(at, 0);
 }
 

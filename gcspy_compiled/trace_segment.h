@@ -108,7 +108,7 @@ enum segment_flags {
     SEGMENT_OWN_ALLOCATOR = 1, /* the program's malloc is not ours: it has its own, linked statically */
     SEGMENT_PYTHON = 2,        /* blocks of CPython; bits 60 to 63 of an ALLOCATE's second word are its domain + 1 */
     SEGMENT_OBJECTS = 4,       /* and its objects */
-    SEGMENT_RUNTIME = 8,       /* objects of another managed runtime: addresses are in the order of births */
+    SEGMENT_RUNTIME = 8,       /* objects of another managed runtime */
 };
 
 /* Records: words of 64 bits, little endian. The lowest three bits of the first tell the kind, since addresses are
@@ -141,6 +141,7 @@ enum meta_kind {
     META_COLLECTION_START = 8, /* argument: generation */
     META_COLLECTION_END = 9,   /* argument: generation; words: collected, uncollectable */
     META_THREAD_END = 11,
+    META_MOVE = 12,   /* words: address of an object before a collection and after it; between its START and its END, from one thread */
 };
 
 #endif

@@ -4,8 +4,10 @@
  * reference: a collector clears it when the object is dead, and has done so when it says that it has finished. So deaths are exact, for
  * collectors that stop the program: Serial, Parallel, G1. The slot of the reference holds the object's address, which the collector keeps right.
  *
- * Events go to gcspy's library for traced programs, whose functions are looked up. An object's address in the trace is where it would be if objects
- * lay in the order of their births, and none was ever moved or freed.
+ * So its address is known at its birth, and after each collection: which has moved, and where to. An object that is born while a collection is under way
+ * is told when that has ended.
+ *
+ * Events go to gcspy's library for traced programs, whose functions are looked up.
  * While the lock is held, nothing of the JVM is called: the end of a collection is told at a safepoint, and takes the lock.
  *
  * Environment: GCSPY_RUNTIME_LIBRARY, GCSPY_TRACE_FOLDER, GCSPY_RUNTIME_STACKS (none, caller, full), GCSPY_TRACE_FOLLOW, GCSPY_RUNTIME_INTERVAL;
@@ -33,24 +35,27 @@ static struct {
     uint32_t (*site)(uint64_t, const uint64_t *, uint32_t);
     void (*born)(uint64_t, uint64_t, uint32_t, uint32_t);
     void (*died)(uint64_t);
+    void (*moved)(uint64_t, uint64_t);
     void (*collection)(int, int);
 } trace;
 
 struct traced {
     jweak reference;
-    uint64_t place;
-    uint64_t address, check; /* GCSPY_RUNTIME_CHECK: where it was, and what was there */
+    uint64_t address; /* where it was when it was looked at last */
+    uint64_t check;   /* GCSPY_RUNTIME_CHECK: what was there */
     uint32_t is_exact;       /* it is of the class that is checked */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct traced *objects; /* from here on with the lock */
+static pthread_cond_t collection_over = PTHREAD_COND_INITIALIZER;
+static int collecting; /* from here on with the lock */
+static struct traced *objects;
 static size_t object_count, object_room;
 static jweak *cleared;
 static size_t cleared_count, cleared_room;
 static uint64_t moves, wrong, seen;
 
-static uint64_t count, next_place = 4096;
+static uint64_t count;
 static uint32_t types = FIRST_TYPE;
 static int depth, all;
 static const char *checks;
@@ -142,8 +147,12 @@ static uint32_t site_of(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
     return frame_count ? trace.site(key, places, (uint32_t)frame_count) : 0;
 }
 
-static void keep(struct traced one) {
+/* Tell a birth, when the object stands still. */
+static void tell(struct traced one, uint64_t size, uint32_t site, uint32_t type) {
     pthread_mutex_lock(&lock);
+    while (collecting) pthread_cond_wait(&collection_over, &lock);
+    one.address = address_in(one.reference);
+    trace.born(one.address, size, site, type);
     if (object_count == object_room) {
         size_t room = object_room ? object_room * 2 : 4096;
         struct traced *made = realloc(objects, room * sizeof *made);
@@ -177,19 +186,17 @@ static void JNICALL at_allocation(jvmtiEnv *env, JNIEnv *jni, jthread thread, jo
         (*jni)->ExceptionClear(jni);
         return;
     }
-    uint64_t place = __atomic_fetch_add(&next_place, ((uint64_t)size + 15) & ~15ull, __ATOMIC_RELAXED);
     __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
-    trace.born(place, (uint64_t)size, site, type);
-    keep((struct traced){reference, place, checks ? address_in(reference) : 0, 0, checks && is_checked(env, klass)});
+    tell((struct traced){reference, 0, 0, checks && is_checked(env, klass)}, (uint64_t)size, site, type);
     delete_cleared(jni);
 }
 
 static void JNICALL at_start(jvmtiEnv *env) {
     (void)env;
-    trace.collection(0, 0);
-    if (!checks) return;
     pthread_mutex_lock(&lock);
-    for (size_t one = 0; one < object_count; one++) {
+    collecting = 1;
+    trace.collection(0, 0);
+    for (size_t one = 0; checks && one < object_count; one++) {
         uint64_t address = address_in(objects[one].reference);
         wrong += address != objects[one].address; /* nothing moves but in a collection */
         objects[one].check = check_of(&objects[one], address);
@@ -210,20 +217,22 @@ static void JNICALL at_finish(jvmtiEnv *env) {
     for (size_t one = 0; one < object_count; one++) {
         uint64_t address = address_in(objects[one].reference);
         if (address == 0) {
-            trace.died(objects[one].place);
+            trace.died(objects[one].address);
             if (cleared_count < cleared_room) cleared[cleared_count++] = objects[one].reference;
             continue;
         }
+        if (address != objects[one].address) moves++, trace.moved(objects[one].address, address);
         if (checks && objects[one].check) {
-            moves += address != objects[one].address;
             wrong += check_of(&objects[one], address) != objects[one].check;
         }
         objects[one].address = address;
         objects[kept++] = objects[one];
     }
     object_count = kept;
-    pthread_mutex_unlock(&lock);
     trace.collection(1, 0);
+    collecting = 0;
+    pthread_cond_broadcast(&collection_over);
+    pthread_mutex_unlock(&lock);
 }
 
 static void JNICALL at_begin(jvmtiEnv *env, JNIEnv *jni, jthread thread) {
@@ -245,7 +254,7 @@ static const char *find_library(void) {
         void *at;
     } wanted[] = {
         {"gcspy_runtime_begin", &trace.begin}, {"gcspy_runtime_type", &trace.type}, {"gcspy_runtime_is_new", &trace.is_new}, {"gcspy_runtime_place", &trace.place},
-        {"gcspy_runtime_site", &trace.site}, {"gcspy_runtime_born", &trace.born}, {"gcspy_runtime_died", &trace.died}, {"gcspy_runtime_collection", &trace.collection},
+        {"gcspy_runtime_site", &trace.site}, {"gcspy_runtime_born", &trace.born}, {"gcspy_runtime_died", &trace.died}, {"gcspy_runtime_moved", &trace.moved}, {"gcspy_runtime_collection", &trace.collection},
     };
     const char *path = getenv("GCSPY_RUNTIME_LIBRARY");
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;

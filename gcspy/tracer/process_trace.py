@@ -39,8 +39,8 @@ _BLOCK_SECS: Final = 1.0
 """No event is longer in memory only."""
 _GLIBC: Final = AddressParameters(4, 24, 8)
 _PYMALLOC: Final = AddressParameters(4, 1, 0)
-_BIRTHS: Final = AddressParameters(4, 1, 0)
-"""Addresses in the order of births, each behind the one before it."""
+_RUNTIME: Final = AddressParameters(3, 1, 0)
+"""Objects behind each other."""
 
 
 class TraceSummary(NamedTuple):
@@ -105,8 +105,8 @@ class ProcessTrace:
         self.facts = self.drain.facts
         self.definitions = SegmentDefinitions()
         is_python = bool(self.facts.flags & PYTHON_FLAG)
-        is_ordered = bool(self.facts.flags & RUNTIME_FLAG)
-        self._parameters = _BIRTHS if is_ordered else _PYMALLOC if is_python else _GLIBC
+        is_runtime = bool(self.facts.flags & RUNTIME_FLAG)
+        self._parameters = _RUNTIME if is_runtime else _PYMALLOC if is_python else _GLIBC
         self.error: TraceError | None = None
         self._written = time.monotonic()
         self._looked = time.monotonic()
@@ -246,7 +246,7 @@ class ProcessTrace:
             "word_bytes": "8",
             **self._kind(),
             "deaths": "told",
-            "moves": "none",
+            "moves": "exact" if self.facts.flags & RUNTIME_FLAG else "none",
             "stacks": stacks,
         }
 
@@ -258,7 +258,7 @@ class ProcessTrace:
                 births = (
                     f"sampled: one for about {self._sample_bytes} bytes that a thread allocates"
                 )
-            return {"unit": "objects", "births": births, "types": "all", "addresses": "births"}
+            return {"unit": "objects", "births": births, "types": "all"}
         if self.facts.flags & OBJECTS_FLAG:
             return {"unit": "objects", "births": "all", "types": "all"}
         if self.facts.flags & PYTHON_FLAG:

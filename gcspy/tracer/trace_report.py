@@ -76,8 +76,7 @@ def flaws_of(one: TraceSummary) -> list[str]:
         flaws.append(f"{facts.full_sites:,} allocations have no site: there are too many sites")
     if facts.flags & RUNTIME_FLAG:
         flaws.append(
-            "addresses are in the order of births, not places in the heap; not seen are objects that the JVM makes for itself, and those that its compiler "
-            "never allocates"
+            "not seen are objects that the JVM makes for itself, and those that its compiler never allocates"
         )
     elif facts.flags & OBJECTS_FLAG:
         flaws.append(

@@ -65,6 +65,8 @@ struct drain {
     double nanos_of_tick;
     int has_objects;
     int64_t block_ordinal; /* how many were allocated before the first row */
+    struct entry *moved;   /* objects that the collection under way moves, at their new addresses */
+    size_t moved_count, moved_room;
 };
 
 /* ---- the table of live blocks */
@@ -130,7 +132,7 @@ GCSPY_LOOP int64_t drain_new(int64_t started, int64_t has_objects) {
 GCSPY_LOOP void drain_free(int64_t handle) {
     struct drain *drain = (struct drain *)(intptr_t)handle;
     for (size_t index = 0; index < drain->queue_count; index++) free(drain->queues[index]->bytes), free(drain->queues[index]);
-    free(drain->queues), free(drain->table), free(drain);
+    free(drain->queues), free(drain->table), free(drain->moved), free(drain);
 }
 
 static struct queue *queue_of(struct drain *drain, uint32_t number) {
@@ -339,6 +341,43 @@ static enum resize resize_of(const struct queue *queue, uint64_t address) {
     return word_at(queue->bytes + at) == (address | RECORD_FREE | (uint64_t)FREE_UNDONE << 48) ? FAILED : SUCCEEDED;
 }
 
+/* An object moves when the collection ends: until then others are where they were. */
+static void move(struct drain *drain, struct columns *out, const struct queue *queue, uint64_t from, uint64_t to) {
+    struct entry *entry = find(drain, from);
+    if (entry == NULL) {
+        drain->counters[UNKNOWN_OBJECTS]++;
+        return;
+    }
+    if (drain->moved_count == drain->moved_room) {
+        size_t room = drain->moved_room ? drain->moved_room * 2 : 4096;
+        struct entry *made = realloc(drain->moved, room * sizeof *made);
+        if (made == NULL) {
+            drain->counters[LOST_EVENTS]++;
+            return;
+        }
+        drain->moved = made, drain->moved_room = room;
+    }
+    emit(drain, out, queue, GCT_MOVE, 0, from, to, 0, 0);
+    struct entry *moved = &drain->moved[drain->moved_count++];
+    *moved = *entry;
+    moved->address = to, moved->ordinal = -1; /* a FREE cannot tell it by its age: that stands for where it was born */
+    take_out(drain, entry);
+}
+
+static void end_moves(struct drain *drain, struct columns *out, const struct queue *queue) {
+    for (size_t one = 0; one < drain->moved_count; one++) {
+        struct entry *entry = find(drain, drain->moved[one].address);
+        if (entry != NULL) {
+            drain->counters[INFERRED_FREES]++;
+            die(drain, out, queue, entry), take_out(drain, entry);
+        }
+        entry = add(drain, drain->moved[one].address);
+        if (entry == NULL) drain->counters[LOST_EVENTS]++;
+        else *entry = drain->moved[one];
+    }
+    drain->moved_count = 0;
+}
+
 /* The event at the head of a queue. */
 static enum ran run_one(struct drain *drain, struct columns *out, struct queue *queue, int last) {
     const uint8_t *at = queue->bytes + queue->begin;
@@ -458,9 +497,13 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
             drain->counters[LOST_EVENTS] += argument;
         } else if (meta == META_COLLECTION_START || meta == META_COLLECTION_END) {
             int ends = meta == META_COLLECTION_END;
+            if (ends) end_moves(drain, out, queue);
             drain->counters[COLLECTIONS] += !ends;
             emit(drain, out, queue, ends ? GCT_COLLECTION_END : GCT_COLLECTION_START, argument >= 2 ? 5 : 4, 0, (drain->time - drain->started) / 1000000, 0, 0);
             out->length[out->count - 1] = (int32_t)drain->counters[COLLECTIONS];
+        } else if (meta == META_MOVE) {
+            if (bytes == 24 && second && word_at(at + 16)) move(drain, out, queue, second & 0xfffffffffff8ull, word_at(at + 16) & 0xfffffffffff8ull);
+            else drain->counters[DAMAGED]++;
         } else if (!pass_on(drain, out, queue, meta, argument, at + 8, bytes - 8)) return NO_ROOM;
         if (meta == META_THREAD_END) queue->ended = 1;
         break;
@@ -535,6 +578,7 @@ GCSPY_LOOP int64_t drain_encode(
     int several = 0, details = 0, sites = 0;
     for (int64_t row = 0; row < rows; row++) {
         if (kind.at[row] == GCT_ALLOCATE || kind.at[row] == GCT_FREE) low |= (uint64_t)address.at[row];
+        if (kind.at[row] == GCT_MOVE) events.to = size.at;
         several |= thread.at[row] != thread.at[0];
         details |= detail.at[row], sites |= site.at[row];
         if (kind.at[row] == GCT_COLLECTION_START) events.length = length.at;

@@ -76,6 +76,16 @@ EXPORTED void gcspy_runtime_died(uint64_t address) {
     if (thread != NULL) writer_freed(thread, (const void *)address, FREE_BLOCK);
 }
 
+/* An object that a collection has moved: between its start and its end. */
+EXPORTED void gcspy_runtime_moved(uint64_t from, uint64_t to);
+EXPORTED void gcspy_runtime_moved(uint64_t from, uint64_t to) {
+    struct thread *thread = idle_thread();
+    if (thread == NULL) return;
+    uint64_t words[2] = {from, to};
+    writer_meta(thread, META_MOVE, 0, words, 2, NULL, NULL);
+    writer_end(thread);
+}
+
 EXPORTED void gcspy_runtime_collection(int ends, int full);
 EXPORTED void gcspy_runtime_collection(int ends, int full) {
     struct thread *thread = idle_thread();

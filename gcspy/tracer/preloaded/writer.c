@@ -213,7 +213,7 @@ void writer_meta(struct thread *thread, enum meta_kind kind, uint32_t argument, 
     if (second) memcpy(text + first, second_text, second - 1), text[first + second - 1] = 0;
     if (thread->block == NULL || thread->at + all * 8 > thread->start + BLOCK_BYTES - ROOM) writer_make_room(thread);
     if (thread->block) {
-        if (thread->left == 1) writer_stamp(thread);
+        if (thread->left == 1 || thread->tick != atomic_load_explicit(&segment->tick, memory_order_relaxed)) writer_stamp(thread);
         writer_put(thread, record, all);
     } else thread->lost++;
 }

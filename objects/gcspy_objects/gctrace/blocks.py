@@ -23,6 +23,7 @@ from gcspy_objects.gctrace.layout import (
     MAGIC,
     MAX_BLOCK_BYTES,
     MAX_EVENTS,
+    MINOR_VERSION,
     PREFIX,
     VERSION,
     BlockKind,
@@ -91,7 +92,7 @@ def is_object_trace(span: FileSpan) -> bool:
 
 def make_prefix() -> bytes:
     """Return the first bytes of a file."""
-    return PREFIX.pack(MAGIC, VERSION, 0, 0)
+    return PREFIX.pack(MAGIC, VERSION, MINOR_VERSION, 0)
 
 
 def read_prefix(span: FileSpan) -> int:

@@ -38,6 +38,7 @@ __all__ = [
     "PREFIX",
     "STAMP",
     "SUFFIX",
+    "MINOR_VERSION",
     "VERSION",
     "BlockKind",
     "Codec",
@@ -51,6 +52,8 @@ SUFFIX: Final = ".gctrace"
 """Usual ending of a file's name."""
 MAGIC: Final = b"\x89GCOT\r\n\x1a"
 VERSION: Final = 1
+MINOR_VERSION: Final = 1
+"""1: moves in collections whose deaths are told."""
 PREFIX: Final = struct.Struct("<8sHHI")
 BLOCK_MARKER: Final = b"GCTB"
 BLOCK: Final = struct.Struct("<4sBBHIIiIQQII")

@@ -114,6 +114,7 @@ class HeapContent:
         begun: How many collections began.
         ended: How many ended.
         told: The collection under way whose deaths are told one by one.
+        moves: What moves in it: addresses before and after it.
         whole: Whether all objects are known: False from the middle of a trace up to the first full collection.
     """
 
@@ -135,6 +136,7 @@ class HeapContent:
     begun: int = 0
     ended: int = 0
     told: OpenTold | None = None
+    moves: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
     whole: bool = True
 
     @property

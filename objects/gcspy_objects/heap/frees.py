@@ -3,7 +3,8 @@
 Some hundred thousand records are taken at once. Allocations and frees of one address alternate; so sorting both by address and event
 says which free ends which life, without a loop.
 
-Objects that are freed by the same records are never put into the tables.
+Objects that are freed by the same records are never put into the tables. Objects that such a collection moves are at their new places when it
+has ended.
 
 Knows records and tables; does not know the phases of a heap.
 """
@@ -46,7 +47,6 @@ _NOT_HERE: Final = np.isin(
         RecordKind.ALLOCATE_NEXT,
         RecordKind.BUFFER,
         RecordKind.GC_BUFFER,
-        RecordKind.MOVE,
         RecordKind.MOVE_NEXT,
         RecordKind.MOVE_RUN,
         RecordKind.KEEP,
@@ -156,7 +156,116 @@ class _Changes(NamedTuple):
 def take_frees(
     state: HeapContent, batch: RecordBatch, low: int, high: int
 ) -> list[TraceCollection]:
-    """Take records `low` to `high` of a batch, which allocate, free, and start and end collections whose deaths are told; return those that ended."""
+    """Take records `low` to `high` of a batch, which allocate, free, move, and start and end collections whose deaths are told; return those that ended."""
+    kinds = batch.kind[low:high]
+    if not state.moves and not (kinds == RecordKind.MOVE).any():
+        return _take_part(state, batch, low, high)
+    ended: list[TraceCollection] = []
+    ends = np.flatnonzero(kinds == RecordKind.COLLECTION_END) + low + 1
+    for end in [*ends.tolist(), high]:
+        if low < end:
+            ended += _take_with_moves(state, batch, low, end)
+        low = end
+    return ended
+
+
+def _take_with_moves(
+    state: HeapContent, batch: RecordBatch, low: int, high: int
+) -> list[TraceCollection]:
+    """Take records up to the end of one collection, and apply its moves then."""
+    kinds = batch.kind[low:high]
+    rows = np.flatnonzero(kinds == RecordKind.MOVE) + low
+    starts = np.flatnonzero(kinds == RecordKind.COLLECTION_START) + low
+    if state.told is None:
+        begin = int(starts[0]) if len(starts) else high
+        outside = rows[rows < begin]
+        if len(outside):
+            state.found(
+                Rule.PHASE,
+                batch.where(int(outside[0])),
+                "a MOVE record within a collection",
+                "none under way",
+                len(outside),
+            )
+        rows = rows[rows >= begin]
+    if len(rows):
+        state.moves.append((batch.address[rows], batch.to[rows]))
+    ended = _take_part(state, batch, low, high)
+    if kinds[-1] == RecordKind.COLLECTION_END:
+        moves, state.moves = state.moves, []
+        if moves and ended:
+            ended[-1] = _apply_moves(state, batch, high - 1, moves, ended[-1])
+    return ended
+
+
+def _apply_moves(
+    state: HeapContent,
+    batch: RecordBatch,
+    row: int,
+    moves: list[tuple[Longs, Longs]],
+    collection: TraceCollection,
+) -> TraceCollection:
+    """Put objects at their new places, all at once; return the collection with their number."""
+    source, first = np.unique(np.concatenate([one for one, _ in moves]), return_index=True)
+    target = np.concatenate([one for _, one in moves])[first]
+    again = sum(len(one) for one, _ in moves) - len(source)
+    known = np.zeros(len(source), np.bool_)
+    parts: list[Columns] = []
+    for table in (state.young, state.old):
+        at = table.find(source)
+        mine = at >= 0
+        known |= mine
+        moved = table.take(at[mine])
+        state.changed(moved, -1)
+        was_old = (table is state.old) or not len(moved["address"])
+        moved = moved | {
+            "address": target[mine],
+            "moves": np.minimum(moved["moves"].astype(np.int64) + 1, 0xFFFF).astype(np.uint16),
+        }
+        promoted = state.is_old(target[mine]) & (moved["promoted_in"] == 0) & (not was_old)
+        moved["promoted_in"] = np.where(promoted, collection.number, moved["promoted_in"])
+        kept = np.ones(table.count, np.bool_)
+        kept[at[mine]] = False
+        table.replace(table.take(kept))
+        parts.append(moved)
+    merged = {name: np.concatenate([one[name] for one in parts]) for name in COLUMNS}
+    # Of several at one address the last one counts, and what did not move goes.
+    order = np.argsort(merged["address"], kind="stable")
+    last = np.ones(len(order), np.bool_)
+    last[:-1] = merged["address"][order[1:]] != merged["address"][order[:-1]]
+    lost = len(order) - int(np.count_nonzero(last))
+    merged = {name: column[order[last]] for name, column in merged.items()}
+    old = state.is_old(merged["address"])
+    for table, which in ((state.young, ~old), (state.old, old)):
+        kept = np.ones(table.count, np.bool_)
+        covered = table.find(merged["address"])
+        covered = covered[covered >= 0]
+        kept[covered] = False
+        lost += len(covered)
+        state.changed(table.take(covered), -1)
+        if len(covered):
+            table.replace(table.take(kept))
+        table.append({name: column[which] for name, column in merged.items()})
+        table.sort()
+    state.changed(merged)
+    where = batch.where(row)
+    for rule, count, expected, found in (
+        (Rule.UNKNOWN_OBJECT, int(np.count_nonzero(~known)), "objects that MOVE records of the collection name", "none there"),
+        (Rule.TWICE, again, "each object to be moved once in a collection", "it is moved again"),
+        (Rule.TWICE, lost, "no object at the place to which another one is moved", "one that stays there"),
+    ):  # fmt: skip
+        if count:
+            state.found(rule, where, expected, found, count)
+    own = program(merged["flags"])
+    return collection._replace(
+        objects_moved=int(np.count_nonzero(own)), bytes_moved=int(merged["size"][own].sum())
+    )
+
+
+def _take_part(
+    state: HeapContent, batch: RecordBatch, low: int, high: int
+) -> list[TraceCollection]:
+    """Take records between which nothing has moved."""
     _check_kinds(state, batch, low, high)
     part = ToldPart.of(state)
     news = _news(state, batch, low, high)
@@ -468,6 +577,15 @@ def told_step(
     collection: TraceCollection, before: HeapSnapshot, after: HeapSnapshot
 ) -> CollectionStep:
     """Return a collection whose deaths are told, with the heap before and after it: what is no longer there has died."""
-    kept = np.isin(before.birth, after.birth)
-    fate = np.where(kept, Fate.KEPT, Fate.DIED).astype(np.uint8)
-    return CollectionStep(collection, before, fate, np.where(kept, before.address, -1), after)
+    order = np.argsort(after.birth, kind="stable")
+    births = after.birth[order]
+    at = np.searchsorted(births, before.birth)
+    at[at == len(births)] = 0
+    kept = births[at] == before.birth if len(births) else np.zeros(len(at), np.bool_)
+    to = np.where(kept, after.address[order[at]], -1) if len(births) else np.full(len(at), -1)
+    promoted = kept & (before.promoted_in == 0)
+    if len(births):
+        promoted &= after.promoted_in[order[at]] == collection.number
+    fate = np.where(kept, np.where(to == before.address, Fate.KEPT, Fate.MOVED), Fate.DIED)
+    fate[promoted] = Fate.PROMOTED
+    return CollectionStep(collection, before, fate.astype(np.uint8), to, after)

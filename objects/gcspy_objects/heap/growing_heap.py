@@ -33,6 +33,8 @@ Longs = NDArray[np.int64]
 
 _TOLD: Final = np.isin(np.arange(256), TOLD_KINDS)
 _NANOS_A_MILLI: Final = 1_000_000
+_PARTS: Final = 4
+"""Collections whose deaths are told that are shown, at most, while `advance` goes on once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +71,6 @@ class GrowingHeap:
     Args:
         trace: An open trace; its opener closes it.
         tile_bytes: Bytes of a tile; None: there are no sums.
-        told_spacing: Of collections whose deaths are told, one is shown if so many records lie between it and the one that was shown before.
 
     Attributes:
         sums: Of the tiles, at the next event, or at the `CollectionMoment` that is shown.
@@ -77,10 +78,8 @@ class GrowingHeap:
         collections: How many collections have ended.
     """
 
-    def __init__(
-        self, trace: Trace, tile_bytes: int | None = None, *, told_spacing: int = 1 << 16
-    ) -> None:
-        self._trace, self._spacing = trace, told_spacing
+    def __init__(self, trace: Trace, tile_bytes: int | None = None) -> None:
+        self._trace, self._spacing = trace, 0
         self._state = HeapState(
             trace.causes, trace.threads, Findings(most=1 << 62), checking=False, contiguous=False
         )
@@ -94,7 +93,7 @@ class GrowingHeap:
         self._stale = False
         self._shown: Shown | None = None
         self._told_start: tuple[int, int] | None = None
-        self._told_shown = -told_spacing
+        self._told_shown = -(1 << 62)
         self._held: list[tuple[Columns, int]] = []
         self._deaths: list[Columns] = []
         self._result: _Result | None = None
@@ -129,12 +128,13 @@ class GrowingHeap:
 
         Args:
             events: How many; a collection that begins in them is taken to its end.
-            shown: Called at the start and at the end of collections.
+            shown: Called at the start and at the end of collections; of those whose deaths are told with some distance between them: a program that
+                counts references may have very many.
 
         Raises:
             TraceError: The rest is damaged.
         """
-        self._shown = shown
+        self._shown, self._spacing = shown, events // _PARTS
         until = self._state.event + events
         before = self._state.event
         while self._state.event < until or self.collecting:

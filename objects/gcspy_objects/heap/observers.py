@@ -177,6 +177,7 @@ class Tracker:
         self._fate = Fate.UNTOUCHED
         self._died: TraceCollection | None = None
         self._freed: tuple[int, int] | None = None
+        self._told: TraceCollection | None = None
         self._stays = [self._stay(state, birth, within.number if within else 0, None)]
 
     def collected(
@@ -203,7 +204,19 @@ class Tracker:
             self._freed = int(objects.event[row[0]]), int(objects.clock[row[0]])
 
     def told(self, collections: Sequence[TraceCollection]) -> None:
-        """Ignore collections that end no life by themselves."""
+        """Note which of the collections that end no life by themselves ended last: it may move the object now."""
+        self._told = collections[-1]
+
+    def changed(self, state: HeapContent, columns: Columns, sign: int) -> None:
+        """Observe a move in a collection whose deaths are told."""
+        row = np.flatnonzero(columns["birth"] == self._snapshot.birth[self._row])
+        if sign < 0 or self._told is None or not len(row):
+            return
+        address = int(columns["address"][row[0]])
+        if address != self._address:
+            self._address = address
+            one = self._told
+            self._stays.append(self._stay(state, one.end_event, one.number, Fate.MOVED))
 
     @property
     def gone(self) -> bool:

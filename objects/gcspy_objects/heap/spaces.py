@@ -150,15 +150,15 @@ class TouchedMemory:
     def note(self, batch: RecordBatch) -> None:
         """Note the records of a batch."""
         rows = np.flatnonzero(batch.kind == RecordKind.ALLOCATE)
-        if not len(rows):
+        moves = np.flatnonzero(batch.kind == RecordKind.MOVE)
+        if not len(rows) and not len(moves):
             return
-        starts = np.concatenate((self._starts, batch.address[rows] & -_PAGE))
-        ends = np.concatenate(
-            (
-                self._ends,
-                (batch.address[rows] + np.maximum(batch.size[rows], 1) + _PAGE - 1) & -_PAGE,
-            )
-        )
+        first, size = batch.address[rows], np.maximum(batch.size[rows], 1)
+        if len(moves):  # of what size is not known here: the page behind it is of it, too
+            first = np.concatenate((first, batch.to[moves]))
+            size = np.concatenate((size, np.full(len(moves), _PAGE, np.int64)))
+        starts = np.concatenate((self._starts, first & -_PAGE))
+        ends = np.concatenate((self._ends, (first + size + _PAGE - 1) & -_PAGE))
         gap = _GAP
         self._starts, self._ends = _joined(starts, ends, gap)
         while len(self._starts) > _MAX_RANGES:

@@ -162,7 +162,7 @@ class HeapState(HeapContent):
             self._check_end()
         if self.collection is not None:
             self.collection.take(batch, low, high)
-        elif _IS_TOLD[batch.kind[low:high]].any():
+        elif self.told is not None or _IS_TOLD[batch.kind[low:high]].any():
             ended = frees.take_frees(self, batch, low, high)
             mutator.check_capacity(self, batch, high - 1, self.young.bytes + self.old.bytes)
             return ended

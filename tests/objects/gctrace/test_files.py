@@ -123,7 +123,7 @@ def test_lengths_are_checked_before_memory_is_allocated(tmp_path: Path) -> None:
 
 def test_another_version_and_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "v2.gctrace"
-    path.write_bytes(make_prefix().replace(b"\x01\x00\x00\x00\x00", b"\x02\x00\x00\x00\x00"))
+    path.write_bytes(make_prefix().replace(b"\x01\x00\x01\x00", b"\x02\x00\x00\x00"))
     with pytest.raises(TraceError, match="of version 2; this gcspy reads version 1"):
         open_trace(path)
 

@@ -70,7 +70,7 @@ def opened(events: EventColumns, path: Path, block: int = 97) -> GCspyTrace:
     """Write events in small blocks, and open the trace."""
     made = MadeTrace()
     for low in range(0, len(events), block):
-        names = ("detail", "address", "size", "site", "length")
+        names = ("detail", "address", "to", "size", "site", "length")
         part = slice(low, low + block)
         made.writer.write(
             event_columns(
@@ -184,3 +184,92 @@ def test_objects_that_lived_before_are_marked(tmp_path: Path) -> None:
     with opened(events, tmp_path / "e.gctrace") as trace, RebuiltHeap(trace) as heap:
         assert heap.at(2).allocated_bytes == 8
         assert heap.at(2).flags.tolist() == [8, 0]
+
+
+def moving_program(count: int, seed: int) -> tuple[EventColumns, list[tuple[int, dict[int, int]]]]:
+    """Return a program whose collections free and move objects, and after each the birth of what lies at each address."""
+    random = np.random.default_rng(seed)
+    live: dict[int, int] = {}
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    truth: list[tuple[int, dict[int, int]]] = []
+    while len(rows) < count:
+        number = len(truth) + 1
+        for _ in range(int(random.integers(1, 40))):
+            address = 0x10000 + 64 * int(random.integers(4000))
+            if address not in live:
+                live[address] = len(rows)
+                rows.append((RecordKind.ALLOCATE, address, int(random.integers(1, 64)), 0, 0, 0))
+        rows.append((RecordKind.COLLECTION_START, 0, number, 0, number, CollectionKind.MINOR_TOLD))
+        after: dict[int, int] = {}
+        places = random.permutation(4000).tolist()
+        for address, birth in list(live.items()):
+            fate = random.random()
+            if fate < 0.3:
+                rows.append((RecordKind.FREE, address, 0, 0, 0, 1))
+            elif fate < 0.4:
+                after[address] = birth
+            else:  # to where another one is, or was: all move at once
+                rows.append((RecordKind.MOVE, address, 0, 0, 0, 0))
+                after[-len(rows)] = birth
+        taken = set(after)
+        for key in [one for one in after if one < 0]:
+            while (place := 0x10000 + 64 * places.pop()) in taken:
+                pass
+            birth = after.pop(key)
+            rows[-key - 1] = (*rows[-key - 1][:4], place, 0)
+            after[place] = birth
+        live = after
+        rows.append((RecordKind.COLLECTION_END, 0, number, 0, number, CollectionKind.MINOR_TOLD))
+        truth.append((len(rows), dict(live)))
+    kind, address, size, site, other, detail = np.array(rows, np.int64).T.tolist()
+    to = [one if what == RecordKind.MOVE else 0 for what, one in zip(kind, other, strict=True)]
+    length = [0 if what == RecordKind.MOVE else one for what, one in zip(kind, other, strict=True)]
+    columns = event_columns(
+        kind, address=address, to=to, size=size, site=site, length=length, detail=detail
+    )
+    return columns, truth
+
+
+@pytest.mark.parametrize("block", [7, 5000])
+def test_collections_whose_deaths_are_told_may_move_objects(tmp_path: Path, block: int) -> None:
+    events, truth = moving_program(2500, 3)
+    with (
+        opened(events, tmp_path / "m.gctrace", block) as trace,
+        RebuiltHeap(trace, keep=Keep(events=300)) as heap,
+    ):
+        assert heap.findings.first is None
+        for event, there in [truth[-1], *truth[::9], truth[0]]:
+            now = heap.at(event)
+            assert dict(zip(now.address.tolist(), now.birth.tolist(), strict=True)) == there
+        steps = [*heap.steps()]
+        assert [one.collection.objects_moved for one in steps] == [
+            int((one.fate == Fate.MOVED).sum()) for one in steps
+        ]
+        assert sum(one.collection.objects_moved for one in steps) == int(
+            (events.kind == RecordKind.MOVE).sum()
+        )
+        event, there = truth[-1]
+        address, birth = next(iter(there.items()))
+        life = heap.follow(birth)
+        assert [one.address for one in life.stays][-1] == address
+        assert len(life.stays) == 1 + int(now_moves(heap, event, birth))
+
+
+def now_moves(heap: RebuiltHeap, event: int, birth: int) -> int:
+    """Return how often an object has moved."""
+    now = heap.at(event)
+    return int(now.moves[now.birth == birth][0])
+
+
+def test_moves_that_cannot_be_are_found(tmp_path: Path) -> None:
+    made = [
+        (RecordKind.ALLOCATE, 64, 0, 0), (RecordKind.ALLOCATE, 128, 0, 0), (RecordKind.MOVE, 64, 256, 0),
+        (RecordKind.COLLECTION_START, 0, 0, 4), (RecordKind.MOVE, 512, 576, 0), (RecordKind.MOVE, 64, 128, 0), (RecordKind.COLLECTION_END, 0, 0, 4),
+    ]  # fmt: skip
+    kind, address, to, detail = (list(one) for one in zip(*made, strict=True))
+    size = [16, 16, 0, 0, 0, 0, 0]
+    events = event_columns(kind, address=address, to=to, size=size, detail=detail, length=[0] * 7)
+    with opened(events, tmp_path / "w.gctrace") as trace, RebuiltHeap(trace) as heap:
+        rules = [one.rule for one in heap.findings.kept]
+        assert rules == [Rule.PHASE, Rule.UNKNOWN_OBJECT, Rule.TWICE]
+        assert heap.at(len(events)).address.tolist() == [128]
