@@ -20,6 +20,7 @@ from gcspy_protocol.errors import RecordingError
 from gcspy_replay.file.parts.source import ByteSource
 from gcspy_replay.file.storage.store import SUFFIX
 
+from gcspy.storage.byte_range import read_range
 from gcspy.storage.file_system import StoragePlace, file_system_of, storage_error
 
 __all__ = ["RemoteSource", "open_address"]
@@ -184,16 +185,17 @@ class RemoteSource(ByteSource):
     def _range(self, start: int, end: int) -> bytes:
         self.requests += 1
         place = self._place
-        data = _asked(
+        data: bytes = _asked(
             place,
             f"cannot be read at byte {start:,}",
-            lambda: place.system.cat_file(place.path, start=start, end=end),
+            lambda: read_range(place, start, end),
         )
         if len(data) != end - start:
+            gave = "more" if len(data) > end - start else f"{len(data):,}"
             raise RecordingError(
-                f"{place.shown} gave {len(data):,} bytes from byte {start:,} on; expected {end - start:,}: it was replaced, or its server does not serve ranges"
+                f"{place.shown} gave {gave} bytes from byte {start:,} on; expected {end - start:,}: it was replaced, or its server does not serve ranges"
             )
-        return bytes(data)
+        return data
 
 
 def _asked(place: StoragePlace, what: str, ask: Callable[[], Any]) -> Any:
