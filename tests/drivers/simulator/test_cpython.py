@@ -53,7 +53,7 @@ class CollectsWithoutTheYounger(CPython):
     def _begin(self, kind: str) -> Sequence[Phase]:
         after, before = self._lists.after.copy(), self._lists.before.copy()
         phases = super()._begin(kind)
-        if kind != FULL:
+        if kind == FULL:
             self._lists.after[:], self._lists.before[:] = after, before
         return phases
 
