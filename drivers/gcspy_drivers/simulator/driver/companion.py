@@ -15,7 +15,7 @@ from gcspy_drivers.simulator.driver.cost_spaces import cost_spaces
 from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.driver.heap_space import SimulatedHeapSpace, parts_of
 from gcspy_drivers.simulator.driver.options import SimulationOptions
-from gcspy_drivers.simulator.driver.other_spaces import OtherSpace
+from gcspy_drivers.simulator.driver.other_spaces import GenerationSpace, OtherSpace
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import OutOfHeap, Plan
@@ -73,6 +73,8 @@ class Companion:
             for part in parts_of(self.plan.spaces())
         ]
         self._others: list[OtherSpace] = cost_spaces(server, self.plan, self.meter, prefix)
+        if self.plan.generations() is not None:
+            self._others.append(GenerationSpace(server, self.plan, prefix=prefix))
 
     def turn(self, name: str, value: int | str) -> None:
         """Set a knob of its program as the first one's was."""

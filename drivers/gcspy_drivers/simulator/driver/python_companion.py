@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import selectors
 import subprocess
 import sys
@@ -71,7 +70,7 @@ class PythonCompanion:
         self._space = GenerationSpace(
             server,
             plan,
-            prefix=f"CPython {platform.python_version()}: ",
+            prefix="Real Python: ",
             source=lambda: self._last,
             names=self.names,
         )
