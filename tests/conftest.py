@@ -17,6 +17,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gcspy.recorder import priority
 from tests.fork_server import ForkServer, install, real_starts
 from tests.once import RUN_FOLDER
 from tests.reporting import ProgressReport
@@ -151,11 +152,21 @@ def _end(processes: list[psutil.Process]) -> None:
     psutil.wait_procs(processes, timeout=_GRACE_SECS)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _usual_priority() -> Iterator[None]:
+    """Keep the priority of a worker: commands that are called in it are no programs of their own, and all later tests would inherit it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(priority, "give_way", lambda address: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _nothing_left_behind() -> Iterator[None]:
-    """Fail the test that leaves a thread or a child process running (those of wider fixtures are theirs)."""
+    """Fail the test that leaves a thread, a child process (those of wider fixtures are theirs) or another priority."""
     threads, children = _threads(), _children()
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
     yield
+    assert os.getpriority(os.PRIO_PROCESS, 0) == nice, "the test changed the priority of the tests"
     for thread in _threads() - threads:
         thread.join(_GRACE_SECS)
     left_threads = [thread.name for thread in _threads() - threads]
