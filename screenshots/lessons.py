@@ -47,6 +47,7 @@ MOMENTS = {
     "relocation": 2,
     "ambiguous": 2,
     "costs": 3,
+    "popular": 2,
     "cpython": 4,
     "increments": 3,
     "finalisers": 3,

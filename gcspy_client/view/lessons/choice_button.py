@@ -6,7 +6,7 @@ Knows one choice; does not know the question.
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QStyle, QStyleOptionButton
 
 from gcspy_client.translation import translate
@@ -98,6 +98,12 @@ class ChoiceButton(PlainPushButton):
         """As wide as there is room."""
         width = max(self.width(), 200)
         return QSize(width, self.heightForWidth(width))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Ask for more or less height when the width changes: the layout has kept the hint for another width."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()
 
     def minimumSizeHint(self) -> QSize:
         """Narrow, and one line high."""

@@ -39,6 +39,7 @@ def hidden_parts(window: MainWindow) -> list[str]:
     if not panel.question.isHidden():
         parts["the question"] = panel.asked
         parts |= {button.words: button for button in panel.choices}
+        assert all(one.height() >= one.heightForWidth(one.width()) for one in panel.choices)
         if panel.told.isVisibleTo(window):
             parts["the feedback"] = panel.told
     return [name for name, part in parts.items() if not in_sight(part, window)]

@@ -533,7 +533,16 @@ def finalisers_3(led: Led) -> None:
     assert len(plan.objects()) == 0
 
 
+def popular_1(led: Led) -> None:
+    """One car has most references of all; its object moves when the car is collected, unless it is popular."""
+    remembered = led.values(1, "Car table", "Remembered")
+    assert remembered.max() == 764 > 0.3 * remembered.sum()
+    assert (led.values(1, "Car table", "Type") != 2).all()
+    assert int((led.values(2, "Car table", "Type") == 2).sum()) == 6
+
+
 PROOFS = (
+    popular_1,
     cpython_1, cpython_3, increments_1, increments_2, finalisers_1, finalisers_2, finalisers_3,
     costs_1, costs_2,
     stacks_1, stacks_2, stacks_3, regions_1, regions_2, regions_3, relocation_1, relocation_2, relocation_3, ambiguous_1, ambiguous_2,
