@@ -7,8 +7,7 @@ after each full collection) and `--option accesses=off` alternate, and each pair
 ratio is that of the medians of the program's own processor time, and of the time by the clock, in which it also waits
 while its pages are read and protected. On a busy machine these say little; so the program's page
 faults are counted as well, and what they cost by the price of one on a page of ours. With `--budget off` the recorder is lossless and records each
-collection; then the program waits at each full collection also for what is recorded and not yet
-sent, without accesses it does not.
+collection.
 
 Needs a package index for the suite (see `suite`), and some minutes.
 """

@@ -82,6 +82,13 @@ class Reader(Protocol):
         """Return what an event needs to be copied; None: it cannot be gathered from copies."""
         ...
 
+    def announced_aside(self, event: StubEvent, /) -> None:
+        """Do what has to be done with the pages of a target that stands still only for that.
+
+        Another thread may be in `read_copy` or `pass_copy_by` meanwhile.
+        """
+        ...
+
     def announced_copy(self, event: StubEvent, copy: EventCopy, /) -> None:
         """Note a recorded event, before the server is asked whether it is requested."""
         ...
@@ -126,7 +133,7 @@ class HeldEvents:
         )
         self._inside = False  # a collection whose start was reported, and whose end was not yet
         self._background = BackgroundThread()
-        self._waited_nanos = 0
+        self._waited_nanos = self._aside_nanos = 0
         self._exact = False  # while we are busy the target waits for us at its next event
 
     def open(self, server: Server) -> None:
@@ -191,9 +198,22 @@ class HeldEvents:
         self.prepare()
         taken = self._take_copies(server, secs)
         event = None if taken else self._next(server, secs)
-        if event is not None:
+        if event is not None and event.aside:
+            self._take_aside(event)
+        elif event is not None:
             self._drain(server, self.pending)
             self.take(server, event)
+
+    def _take_aside(self, event: StubEvent) -> None:
+        """Let the driver see to the pages; the event itself is recorded, behind others, or was left out."""
+        try:
+            if self.line.stands_still:
+                self._reader.announced_aside(event)
+        finally:
+            self.line.go_on()
+            self._be_back()
+        # Counted with the next recorded event: a thread may be using the server.
+        self._aside_nanos += max(0, time.monotonic_ns() - event.time_nanos)
 
     @property
     def pending(self) -> int:
@@ -242,8 +262,16 @@ class HeldEvents:
             lambda stopping: self._take_pending(
                 server, lambda: stopping() or time.monotonic() > until
             ),
-            meanwhile=self._keep,  # the thread may be starved, or wait for a client
+            meanwhile=self._serve,  # the thread may be starved, or wait for a client
         )
+
+    def _serve(self) -> None:
+        """Do what a program waits for while a thread gathers its events: make room, and see to its pages."""
+        self._keep()
+        if self.line.told_aside:
+            event = self.line.wait(0)
+            if event is not None:
+                self._take_aside(event)
 
     def _take_pending(self, server: Server, ends: Callable[[], bool]) -> int:
         taken = 0
@@ -305,7 +333,7 @@ class HeldEvents:
         if not half:
             request = server.should_transmit(kind, event.time_nanos)
         copied_nanos = max(0, copy.done_nanos - copy.begun_nanos)
-        server.held(copied_nanos + self._waited_since())
+        server.held(copied_nanos + self._waited_since() + self._aside_since())
         if half:
             self._reader.pass_copy_by(copy)
             server.skip(kind)
@@ -324,6 +352,12 @@ class HeldEvents:
         before = self._waited_nanos
         self._waited_nanos = before if ring is None else ring.waited_nanos
         return self._waited_nanos - before
+
+    def _aside_since(self) -> int:
+        """Return for how long the program has waited for its pages since the last call."""
+        nanos = self._aside_nanos
+        self._aside_nanos -= nanos
+        return nanos
 
     def went_on(self) -> bool:
         """Whether the target continues although it is held at an event that is not finished yet."""

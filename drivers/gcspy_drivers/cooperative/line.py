@@ -46,6 +46,7 @@ __all__ = ["StubEvent", "StubLine", "StubLost"]
 
 _HELLO: Final = struct.Struct("<8sHHIQ")
 _EVENT: Final = struct.Struct("<BB2xIQQqq")
+_ASIDE_AT: Final = 2
 _MAGIC: Final = b"gcspystb"
 _PROTOCOL: Final = 2
 _WAITS: Final = 1
@@ -110,6 +111,7 @@ class StubEvent:
         collected: Objects that were freed; for an end only.
         uncollectable: Objects that could not be freed; for an end only.
         more: Further data of a stub that only reports; checked by code that knows its runtime.
+        aside: Whether it is recorded, or left out, and the program waits only for what is done with its pages.
     """
 
     kind: int
@@ -120,10 +122,11 @@ class StubEvent:
     collected: int
     uncollectable: int
     more: bytes = b""
+    aside: bool = False
 
 
 class StubLine:
-    """The connection to one stub. Used by one thread; a thread of its own rewinds the timer.
+    """The connection to one stub. Used by one thread, beside which another may ask whether an event is `told`; a thread of its own rewinds the timer.
 
     Args:
         connection: A connected socket of packets; this takes ownership.
@@ -162,6 +165,7 @@ class StubLine:
         self._life = threading.Thread(target=self._live, name="gcspy-life", daemon=True)
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
+        self._asking = threading.Lock()  # two threads may ask, and `poll` allows one at a time
 
     @property
     def open(self) -> bool:
@@ -269,10 +273,14 @@ class StubLine:
     def always_report(self, generation: int | None) -> None:
         """Set from which generation on each collection is reported, whatever else is requested, and waits.
 
+        Where events are recorded, it is recorded as others are, and waits for its pages only.
+
         Args:
             generation: The youngest of them; None: none.
         """
-        self._opened()[8] = 0 if generation is None else 1 + generation
+        page = self._opened()
+        page[9] = 1
+        page[8] = 0 if generation is None else 1 + generation
 
     @property
     def holds(self) -> bool:
@@ -325,8 +333,9 @@ class StubLine:
             StubLost: The stub has left.
             TargetGone: The target has ended.
         """
-        if not self._poll.poll(secs * 1000):
-            return None
+        with self._asking:
+            if not self._poll.poll(secs * 1000):
+                return None
         try:
             packet = self._connection.recv(_PACKET_BYTES)
         except OSError:
@@ -336,7 +345,8 @@ class StubLine:
                 "the stub is no longer in the program: it was removed, or it failed",
                 ending=not packet,
             )
-        event = StubEvent(*(*_EVENT.unpack_from(packet), packet[_EVENT.size :]))
+        more, aside = packet[_EVENT.size :], packet[_ASIDE_AT] != 0
+        event = StubEvent(*(*_EVENT.unpack_from(packet), more, aside))
         self._refuse_nonsense(event)
         if not self._holds:
             return event
@@ -427,7 +437,19 @@ class StubLine:
     @property
     def told(self) -> bool:
         """Whether an event waits for us, or the connection has ended."""
-        return bool(self._poll.poll(0))
+        with self._asking:
+            return bool(self._poll.poll(0))
+
+    @property
+    def told_aside(self) -> bool:
+        """Whether an event waits for us for which the target stands still only for its pages."""
+        if not self.told:
+            return False
+        try:
+            packet = self._connection.recv(_PACKET_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:
+            return False  # the next wait reports that
+        return len(packet) >= _EVENT.size and packet[_ASIDE_AT] != 0
 
     def come_back(self) -> None:
         """Announce that we are busy for a while: at its next event the target waits as long as we live, until `be_back`."""

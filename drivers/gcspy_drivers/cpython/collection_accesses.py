@@ -24,7 +24,7 @@ from gcspy_drivers.cooperative.line import StubEvent, StubLine
 from gcspy_drivers.cpython.layouts import PoolGeometry
 from gcspy_drivers.cpython.pool_writes import arena_ranges
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas
-from gcspy_drivers.remote.pages.accesses import CellAccesses, PageAccesses
+from gcspy_drivers.remote.pages.accesses import AccessedPages, CellAccesses, PageAccesses
 from gcspy_drivers.remote.pages.page_ranges import PageRanges
 from gcspy_drivers.remote.pages.protection import ProtectedPages
 from gcspy_drivers.remote.pages.trial import try_pages
@@ -43,6 +43,9 @@ __all__ = [
 FULL_COLLECTIONS: Final = "full"
 CHOICES: Final = {FULL_COLLECTIONS: 2, "middle": 1, "all": 0}
 """The youngest generation whose collections bound an interval, by the user's choice; any other choice: accesses are not followed."""
+
+_MOST_KEPT_BYTES: Final = 64 << 20
+"""Most bytes about the pages at events that are recorded and not read yet; older ones are unknown then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +141,8 @@ class CollectionAccesses:
         self._accesses = PageAccesses(pages, fault_nanos)
         self._inside = False
         self._collection = 0
+        self._kept: dict[tuple[int, int], tuple[AccessedPages, str]] = {}
+        self._kept_bytes = 0
 
     @property
     def number(self) -> int:
@@ -208,6 +213,40 @@ class CollectionAccesses:
     def of_pools(self, address: npt.NDArray[np.uint64]) -> CellAccesses:
         """Return the accesses to pools, by their addresses, (pools,)."""
         return self._accesses.of_cells(address, self._geometry.pool_bytes)
+
+    def keep(self, event: StubEvent) -> None:
+        """Keep what is known at an event that was recorded, and is read later: others may happen before."""
+        pages = self._accesses.now()
+        self._kept[event.kind, event.number] = pages, self.since(event.time_nanos)
+        self._kept_bytes += pages.nbytes
+        while self._kept_bytes > _MOST_KEPT_BYTES:
+            self._drop(next(iter(self._kept)))
+
+    def at(
+        self, event: StubEvent, address: npt.NDArray[np.uint64]
+    ) -> tuple[CellAccesses | None, str] | None:
+        """Return the accesses to pools at a recorded event, and to which time they belong.
+
+        Args:
+            event: The event, not older than those of earlier calls.
+            address: (pools,) where each pool begins.
+
+        Returns:
+            None: the interval of the event goes on, so that what is known now is of it.
+        """
+        for key in [one for one in self._kept if one[0] == event.kind and one[1] < event.number]:
+            self._drop(key)
+        found = self._kept.get((event.kind, event.number))
+        if found is not None:
+            pages, text = found
+            return pages.of_cells(address, self._geometry.pool_bytes), text
+        changed = max(self._accesses.begun_nanos, self._accesses.ended_nanos)
+        if event.time_nanos < changed:
+            return None, "accesses not known: this was read after the next full collection"
+        return None
+
+    def _drop(self, key: tuple[int, int]) -> None:
+        self._kept_bytes -= self._kept.pop(key)[0].nbytes
 
     def take_charge(self) -> int:
         """Return what following accesses has cost the program since the last call, in nanoseconds."""

@@ -13,6 +13,7 @@ Knows the stub's events and the passive readers; knows neither wire nor memory.
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable
 
@@ -77,6 +78,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def __init__(self, target: Target, options: AttachOptions, connection: socket.socket) -> None:
         super().__init__(target, options, connection)
         self._event: StubEvent | None = None
+        self._copied_event: StubEvent | None = None
         self._time = CollectorTime(target.process.pid, lambda: self._line.stands_still)
         self._lists_at_start: tuple[int, npt.NDArray[np.int64]] | None = None
         self._map_reader = MapReader()
@@ -86,6 +88,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._asked_for_accesses = False
         self._read_still = False  # whether the target stood still until everything was read
         self._pages: WrittenPages | None = None
+        self._using_pages = threading.Lock()  # by one of two threads: see `announced_aside`
         self._writes: PoolWrites | None = None
         self._accesses_shown: tuple[HeapReading, int, CellAccesses] | None = None
         self._site_counts: SiteCounts | None = None
@@ -136,6 +139,17 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         else:
             self._time.end(event.number, event.generation)
         super().announced(server, event)
+        self._follow_pages(event)
+
+    def announced_aside(self, event: StubEvent, /) -> None:
+        """Read and reset the written pages; the event itself is recorded."""
+        with self._using_pages:
+            self._follow_pages(event)
+            if self._accesses is not None:
+                self._accesses.keep(event)
+
+    def _follow_pages(self, event: StubEvent) -> None:
+        """See to the written pages at an event at which the target stands still."""
 
         def arenas() -> list[Arenas]:
             return self._target.arenas(self._interpreters)
@@ -185,13 +199,19 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         else:
             self._time.end_at(event.number, event.generation, copy.processor_nanos)
 
-    def gather_copy(self, request: GatherRequest, _event: StubEvent, copy: EventCopy, /) -> None:
+    def gather_copy(self, request: GatherRequest, event: StubEvent, copy: EventCopy, /) -> None:
         """Fill the spaces from a copy."""
         heaps = self._copies.heaps(copy) if min(self.level, request.level) >= POOLS else None
-        self._fill(request, Readings(heaps, generations=self._copies.generations(copy)))
+        self._charge_accesses()
+        self._copied_event = event
+        try:
+            self._fill(request, Readings(heaps, generations=self._copies.generations(copy)))
+        finally:
+            self._copied_event = None
 
     def pass_copy_by(self, copy: EventCopy, /) -> None:
         """Take the collector's numbers even if they are not sent; see `pass_by`."""
+        self._charge_accesses()
         for reading in self._copies.generations(copy):
             self._survivors_of(reading.ident).look(reading.generations)
 
@@ -227,9 +247,10 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
 
     def _charge_accesses(self) -> None:
         """Count what following accesses has cost the program against the budget."""
-        for each in (self._accesses, self._writes):
-            if each is not None:
-                self.server.held(each.take_charge())
+        with self._using_pages:
+            charges = [each.take_charge() for each in (self._accesses, self._writes) if each]
+        for charge in charges:
+            self.server.held(charge)
 
     def ticked(self, *, read: bool) -> None:
         """Follow accesses while somebody asks for them."""
@@ -248,9 +269,17 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
 
     def _accesses_of(self, reading: HeapReading) -> tuple[CellAccesses | None, str]:
         """Return the accesses to the pools of a reading, and to which time they belong."""
+        with self._using_pages:
+            return self._locked_accesses_of(reading)
+
+    def _locked_accesses_of(self, reading: HeapReading) -> tuple[CellAccesses | None, str]:
         accesses = self._accesses
         if accesses is None or accesses.problem:
             return None, "" if accesses is None else accesses.since(time.monotonic_ns())
+        if self._copied_event is not None:
+            then = accesses.at(self._copied_event, reading.pools.address)
+            if then is not None:
+                return then
         accesses.refresh([heap.reading.arenas for heap in self._heaps_read])
         shown = self._accesses_shown
         if shown is None or shown[0] is not reading or shown[1] != accesses.number:

@@ -12,11 +12,14 @@ import sys
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.cpython.cooperation import stub
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver
 from gcspy_drivers.cpython.options import ACCESSES
 from gcspy_drivers.remote.address import PAGE_BYTES
+from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_drivers.remote.pages.trial import try_pages
 
 from gcspy_server.api import AttachOptions, Event, ServerSpace, StringNames
@@ -313,3 +316,74 @@ def test_types_on_idle_pools_are_those_that_are_not_used() -> None:
         target.say("collect again")
         assert session.line() == "collected"
         assert at_starts[-1] > values["Bytes"][kept] * 49 // 50
+
+
+MANY_FULL = """
+class Node:
+    __slots__ = ("x",)
+gc.disable()
+objects = [Node() for _ in range(20000)]
+stub = begin()
+sys.stdin.readline()
+used = []
+gc.collect()
+for turn in range(int(sys.argv[3])):
+    chosen = objects[turn * 400:turn * 400 + 300]
+    used.append(sorted({id(one) >> 12 for one in chosen}))
+    for one in chosen:
+        one.x = None
+    gc.collect()
+say({"used": used, "all": sorted({id(one) >> 12 for one in objects})})
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(not LIBRARY, reason="there is no C compiler")
+def test_full_collections_do_not_wait_for_events_that_are_not_gathered_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns = 20
+    with (
+        StubbedTarget(sys.executable, MANY_FULL, str(turns), library=LIBRARY) as target,
+        Watching(target, may_hold=False) as watching,
+    ):
+        session = Session(target, watching)
+        session.without_limit()
+        session.tick()
+        events, accesses = watching.driver._events, watching.driver._accesses
+        assert accesses is not None
+        at_starts: list[set[int]] = []
+        accesses_at = accesses.at
+
+        def noted(
+            event: StubEvent, address: npt.NDArray[np.uint64]
+        ) -> tuple[CellAccesses | None, str] | None:
+            found = accesses_at(event, address)
+            if event.kind == 0:
+                assert found is not None
+                assert found[0] is not None
+                pools = address[found[0].accessed_bytes > 0] // np.uint64(PAGE_BYTES)
+                at_starts.append(set(pools.tolist()))
+            return found
+
+        with monkeypatch.context() as patch:
+            # As if each event took for ever to gather: the program finishes nevertheless.
+            patch.setattr(events, "_take_copies", lambda _server, _secs: 0)
+            patch.setattr(events, "_drain", lambda *_args, **_more: None)
+            target.say("collect")
+            truth = session.line()
+            assert events.pending == 2 * (turns + 1)
+            assert watching.server.counts()[1:] == (0, 0)
+        monkeypatch.setattr(accesses, "at", noted)
+        while events.pending:
+            watching.driver.wait(0.01)
+        assert watching.server.counts()[1:] == (turns + 1, turns + 1)
+        # Each event has the accesses of its own time, although those of later ones were known.
+        per = watching.driver._target.geometry.pool_bytes // PAGE_BYTES
+        everything = {page // per * per for page in truth["all"]}
+        assert len(at_starts) == turns + 1
+        for used, found in zip(truth["used"], at_starts[1:], strict=True):
+            pools = {page // per * per for page in used}
+            assert pools <= found
+            assert len(found & everything - pools) <= 8
+        target.say("end")

@@ -28,16 +28,19 @@ Packets to the sidecar, little-endian (`gcspy_drivers.cooperative`)::
             its program begins; flag 2: the stub only reports, and never holds the program; flag 8: with a
             userfaultfd as the next descriptor; flag 16: with a line to what counts allocation sites as the
             last one, see `gcspy_counting.live.count_line`)
-    event   u8 kind (0 start, 1 end), u8 generation, 2 bytes 0, u32 thread, u64 number, u64 monotonic ns,
+    event   u8 kind (0 start, 1 end), u8 generation, u8 (0; 1: it is recorded as well, 2: it was left out; both
+            wait for the pages only), 1 byte 0, u32 thread, u64 number, u64 monotonic ns,
             i64 collected, i64 uncollectable; with flag 2, followed by the collector's statistics (`NUMBERS`)
 
 Between sending an event and sleeping in that poll the interpreter still allocates. The sidecar
-reads once the thread sleeps, and answers each event with one byte. The shared page holds nine u64.
+reads once the thread sleeps, and answers each event with one byte. The shared page holds ten u64.
 The stub writes the number of starts and the number of ends. The sidecar writes the period of the
 starts to report, the period of the ends (0: none), the monotonic time in ns before which nothing is
 reported, 1 to make the stub disconnect, 1 to make it record events instead of reporting them, and 1
 if an end is to be recorded just when its start was. A ninth word, if not 0, is 1 + the youngest
-generation whose collections are always reported, and never recorded.
+generation whose collections are always reported. They are not recorded, unless a tenth word is 1: then such an
+event is recorded or left out as any other, and reported as well, and the program waits only until the sidecar has
+seen to the pages.
 
 A stub that got a library (``compiled/collect.c``) shares another descriptor, with flag 4: a memory in
 which the library *records* events, with a copy of what the sidecar would read. Nothing waits for the
@@ -127,6 +130,8 @@ _POLLFDS_AT, _TIMER_AT, _EVENT_AT, _CALL_AT, _ROOM_BYTES = 0, 16, 48, 256, 512
 _CALL = struct.Struct("<QQQQQQiiII")
 _HELD, _RECORDED, _LEFT_OUT = 0, 1, 2
 """Results of the library: see `compiled/collect.c`."""
+_ASIDE_AT = 2
+"""Place of the result in an event that is reported as well."""
 
 
 class _Callback(functools.partial[object]):
@@ -202,6 +207,7 @@ class _Recorder:
         self._handle = _ctypes.dlopen(path, os.RTLD_NOW)
         try:
             record = _Function(_ctypes.dlsym(self._handle, "gcspy_collect_1"))
+            report = _Function(_ctypes.dlsym(self._handle, "gcspy_collect_and_report"))
             self._forget = _Function(_ctypes.dlsym(self._handle, "gcspy_forget"))
             self.memory = os.memfd_create("gcspy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
             os.truncate(self.memory, _RING_BYTES)
@@ -211,12 +217,12 @@ class _Recorder:
         except BaseException:
             self.close()
             raise
-        self._record = record
+        self._calls = record, report
 
     def prepare(
         self, room: bytearray, room_at: int, counts_at: int, connection: int
-    ) -> Callable[[], int]:
-        """Return the call that records the event in a buffer.
+    ) -> tuple[Callable[[], int], Callable[[], int]]:
+        """Return the call that records the event in a buffer, and one that does so for an event that is reported as well.
 
         Args:
             room: The buffer.
@@ -229,7 +235,9 @@ class _Recorder:
         places = ring_at, _RING_BYTES, room_at + _EVENT_AT, counts_at
         files = file.st_dev, file.st_ino, self.memory, connection
         _CALL.pack_into(room, _CALL_AT, *places, *files, 0, _RECORDED)
-        return functools.partial(self._record, ctypes.c_void_p(room_at + _CALL_AT))
+        record, report = self._calls
+        call = ctypes.c_void_p(room_at + _CALL_AT)
+        return functools.partial(record, call), functools.partial(report, call)
 
     def close(self) -> None:
         """Unload the library."""
@@ -288,11 +296,13 @@ class _Line:
             page = mmap.mmap(memory, mmap.PAGESIZE)
             self._words = memoryview(page).cast("Q")
             self._record: Callable[[], int] | None = None
+            self._record_too: Callable[[], int] | None = None
             shared = [timer, memory]
             self._recorder = _recorder(library) if self._holds else None
             if self._recorder is not None:
                 counts_at = ctypes.addressof(ctypes.c_char.from_buffer(page))
-                self._record = self._recorder.prepare(room, at, counts_at, connection.fileno())
+                calls = self._recorder.prepare(room, at, counts_at, connection.fileno())
+                self._record, self._record_too = calls
                 flags |= _RECORDS
                 shared.append(self._recorder.memory)
             if pages >= 0:
@@ -342,21 +352,15 @@ class _Line:
             os.close(fd)
         self._fds = ()
         if self._recorder is not None:
-            self._record = None
+            self._record = self._record_too = None
             self._recorder.close()
 
     def steps(self, phase: str, info: dict[str, int]) -> Iterator[bool] | tuple[()] | None:
         """Return the calls to make at an event, as an iterator that has not run yet; None: the sidecar has disconnected."""
         if os.getpid() != self._pid:
             return None  # a child process, which has copies of everything
-        if self._told or self._result[0] == _HELD:
-            # The answer to the last event is read only now: nothing may run between the hold and the program.
-            answered = self._answer()
-            if answered == 0:
-                return None
-            # No answer: the sidecar was silent for too long. Do not wait for it again before it has answered.
-            self._told = answered != 1
-            self._result[0] = _RECORDED
+        if not self._connected():
+            return None
         kind = 0 if phase == "start" else 1
         words = self._words
         if words[5]:
@@ -367,8 +371,11 @@ class _Line:
         get = info.get
         always = 0 < words[8] <= get("generation", 0) + 1
         period = words[2 + kind]
-        wanted = always or (period and number % period == 0)
-        records = bool(words[6]) and self._record is not None and not always
+        wanted = bool(period and number % period == 0)
+        records = bool(words[6]) and self._record is not None
+        aside = always and records and bool(words[9])
+        if always and not aside:
+            wanted, records = True, False
         ends = records and kind == 1 and bool(words[7])
         if ends:
             wanted = self._reported and self._result[0] != _LEFT_OUT
@@ -376,11 +383,13 @@ class _Line:
         if looks and number % _LOOK_EVERY == 0 and self._answer() == 0:
             return None
         self._reported = False
-        if not wanted:
+        if not (wanted or aside):
             return ()
         now = time.monotonic_ns()
-        if now < words[4] and not (ends or always):
-            return ()
+        if now < words[4] and not (ends or (always and not aside)):
+            if not aside:
+                return ()
+            wanted = False
         numbers = (
             get("generation", 0),
             threading.get_native_id(),
@@ -391,24 +400,47 @@ class _Line:
         )
         EVENT.pack_into(self._room, _EVENT_AT, kind, *numbers)
         if not self._holds:
-            stats = gc.get_stats()
-            totals = [
-                one[name] for name in ("collections", "collected", "uncollectable") for one in stats
-            ]
-            NUMBERS.pack_into(
-                self._room, _EVENT_AT + EVENT.size, *gc.get_count(), *gc.get_threshold(), *totals
-            )
-            return map(self._over, map(functools.partial.__call__, self._begin[1:]))
+            return self._telling()
         begin: tuple[Callable[[], int], ...] = self._begin
-        self._reported = True
-        if records and self._record is not None:
-            self._result[0] = _RECORDED
+        self._reported = wanted
+        self._result[0] = _RECORDED
+        if aside and wanted and self._record_too is not None:
+            begin = (self._record_too, *begin)
+            self._told = True
+        elif records and self._record is not None and not aside:
             begin = (self._record, *begin)  # which ends the calls when the event is recorded
         else:
+            self._room[_EVENT_AT + _ASIDE_AT] = _LEFT_OUT if aside else 0
             self._told = True
         waits = itertools.repeat(self._wait, _MANY)
         calls: Iterator[Any] = itertools.chain(begin, waits)
         return map(self._over, map(functools.partial.__call__, calls))
+
+    def _connected(self) -> bool:
+        """Read the answer to the last event, if it was reported; return whether the sidecar is there.
+
+        It is read only at the next event: nothing may run between the hold and the program.
+        """
+        if self._told or self._result[0] == _HELD:
+            answered = self._answer()
+            if answered == 0:
+                return False
+            # No answer: the sidecar was silent for too long. Do not wait for it again before it has answered.
+            self._told = answered != 1
+            if self._result[0] == _HELD:
+                self._result[0] = _RECORDED
+        return True
+
+    def _telling(self) -> Iterator[bool]:
+        """Return the calls that report an event with the collector's statistics, and do not wait."""
+        stats = gc.get_stats()
+        totals = [
+            one[name] for name in ("collections", "collected", "uncollectable") for one in stats
+        ]
+        NUMBERS.pack_into(
+            self._room, _EVENT_AT + EVENT.size, *gc.get_count(), *gc.get_threshold(), *totals
+        )
+        return map(self._over, map(functools.partial.__call__, self._begin[1:]))
 
     def raising(self, kinds: list[type[BaseException]]) -> Iterator[bool]:
         """Return the calls that raise exceptions of these types in this thread of the program; an iterator, as in `steps`."""

@@ -25,7 +25,7 @@ from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.pages.page_ranges import NO_RANGES, Bits, PageRanges
 from gcspy_drivers.remote.pages.written_pages import WrittenPages
 
-__all__ = ["CellAccesses", "PageAccesses"]
+__all__ = ["AccessedPages", "CellAccesses", "PageAccesses"]
 
 _SHARE: Final = 0.02
 """Share of the time that intervals may cost a program, by what a fault costs on a page of ours."""
@@ -55,6 +55,54 @@ class CellAccesses:
     accessed_bytes: npt.NDArray[np.int64]
     idle: npt.NDArray[np.uint16]
     known: Bits
+
+
+@dataclass(frozen=True, eq=False)
+class AccessedPages:
+    """Accesses to pages as they were known at one moment; the arrays are never changed.
+
+    Attributes:
+        ranges: The pages.
+        accessed: (pages,) whether each was accessed in the interval.
+        known: (pages,) whether each was followed in it.
+        idle: (pages,) in how many intervals before it each was not accessed, u2.
+        ever: Whether there was an interval.
+    """
+
+    ranges: PageRanges
+    accessed: Bits
+    known: Bits
+    idle: npt.NDArray[np.uint16]
+    ever: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.accessed.nbytes + self.known.nbytes + self.idle.nbytes
+
+    def of_cells(self, address: U64, size_bytes: int) -> CellAccesses:
+        """Return the accesses to cells.
+
+        Args:
+            address: (cells,) where each begins.
+            size_bytes: Bytes of each, whole pages.
+        """
+        per = max(1, size_bytes // PAGE_BYTES)
+        accessed = np.zeros(len(address), dtype=np.int64)
+        idle = np.full(len(address), _MOST_IDLE, dtype=np.uint16)
+        known = np.ones(len(address), dtype=np.bool_)
+        if not self.ever or not self.ranges.total:
+            return CellAccesses(accessed, np.zeros_like(idle), np.zeros_like(known))
+        for page in range(per):
+            row = self.ranges.rows(address + np.uint64(page * PAGE_BYTES))
+            known &= row >= 0
+            row = np.maximum(row, 0)
+            known &= self.known[row]
+            bits = self.accessed[row]
+            accessed += bits
+            # While an interval goes on, a page that was accessed in it is not idle any more.
+            idle = np.minimum(idle, np.where(bits, np.uint16(0), self.idle[row]))
+        return CellAccesses(accessed * PAGE_BYTES, idle, known)
 
 
 class PageAccesses:
@@ -181,29 +229,14 @@ class PageAccesses:
         self._saved -= nanos
         self._charge += nanos
 
-    def of_cells(self, address: U64, size_bytes: int) -> CellAccesses:
-        """Return the accesses to cells.
+    def now(self) -> AccessedPages:
+        """Return what is known now."""
+        ever = self.begun_nanos != 0
+        return AccessedPages(self._ranges, self._bits, self._known, self._idle, ever)
 
-        Args:
-            address: (cells,) where each begins.
-            size_bytes: Bytes of each, whole pages.
-        """
-        per = max(1, size_bytes // PAGE_BYTES)
-        accessed = np.zeros(len(address), dtype=np.int64)
-        idle = np.full(len(address), _MOST_IDLE, dtype=np.uint16)
-        known = np.ones(len(address), dtype=np.bool_)
-        if not self.begun_nanos or not self._ranges.total:
-            return CellAccesses(accessed, np.zeros_like(idle), np.zeros_like(known))
-        for page in range(per):
-            row = self._ranges.rows(address + np.uint64(page * PAGE_BYTES))
-            known &= row >= 0
-            row = np.maximum(row, 0)
-            known &= self._known[row]
-            bits = self._bits[row]
-            accessed += bits
-            # While an interval goes on, a page that was accessed in it is not idle any more.
-            idle = np.minimum(idle, np.where(bits, np.uint16(0), self._idle[row]))
-        return CellAccesses(accessed * PAGE_BYTES, idle, known)
+    def of_cells(self, address: U64, size_bytes: int) -> CellAccesses:
+        """Return the accesses to cells; see `AccessedPages.of_cells`."""
+        return self.now().of_cells(address, size_bytes)
 
     def close(self) -> None:
         """Stop: nothing is protected for this any more."""

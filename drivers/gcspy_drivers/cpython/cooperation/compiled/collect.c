@@ -360,6 +360,14 @@ API int gcspy_collect_1(struct call *call)
     return (int)call->result;
 }
 
+/* Record an event that is reported as well. Returns 0, so that it is; its third byte tells the sidecar the result. */
+API int gcspy_collect_and_report(struct call *call)
+{
+    call->result = record(call);
+    ((uint8_t *)call->event)[2] = (uint8_t)call->result;
+    return 0;
+}
+
 /* Free everything, before the library is unloaded. */
 API void gcspy_forget(void)
 {
