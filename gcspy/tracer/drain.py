@@ -26,6 +26,7 @@ __all__ = [
     "RUNTIME_FLAG",
     "DrainCounts",
     "EncodedEvents",
+    "ForkedBlocks",
     "LiveBlocks",
     "SegmentDrain",
     "SegmentFacts",
@@ -48,6 +49,8 @@ _SIGNATURES: Final = {
     "drain_live": f"int64(int64, {_I64}, {_I64}, {_I32}, {_I32}, {_I64})",
     "drain_facts": f"int64(int64, {_I64})",
     "drain_owners": f"int64(int64, {_I64})",
+    "drain_forked": f"int64(int64, int64, {_I64}, {_I64}, {_I64}, {_I64})",
+    "drain_inherit": f"void(int64, {_I64}, {_I64})",
     "drain_stop": "void(int64)",
 }
 OWN_ALLOCATOR_FLAG, PYTHON_FLAG, OBJECTS_FLAG, RUNTIME_FLAG = 1, 2, 4, 8
@@ -56,6 +59,8 @@ _MAGIC: Final = 0x3147455359504347
 _BLOCKS: Final = 1024
 _BYTES: Final = 16384 + _BLOCKS * (64 + 32768)
 """Size of a segment: `SEGMENT_BYTES` of trace_segment.h."""
+_PARENT_AT: Final = 12
+_FORK_AT: Final = 40
 _PROGRAM_AT: Final = 48
 _PROGRAM_BYTES: Final = 1024
 _ARGUMENTS_BYTES: Final = 4096
@@ -82,6 +87,8 @@ class _Loops(NamedTuple):
     drain_live: Callable[..., int]
     drain_facts: Callable[..., int]
     drain_owners: Callable[..., int]
+    drain_forked: Callable[..., int]
+    drain_inherit: Callable[..., None]
     drain_stop: Callable[..., None]
 
 
@@ -111,6 +118,20 @@ class LiveBlocks(NamedTuple):
     site: Ints
     type: Ints
     birth: Longs
+
+
+class ForkedBlocks(NamedTuple):
+    """Blocks that lived when a process forked, in the order of their births; (n,) each.
+
+    Attributes:
+        address: Of each.
+        size: Bytes of each.
+        event: Number of the parent's event before which it forked.
+    """
+
+    address: Longs
+    size: Longs
+    event: int
 
 
 class DrainCounts(NamedTuple):
@@ -231,6 +252,20 @@ class SegmentDrain:
         except OSError:
             return False
 
+    @staticmethod
+    def fork_of(path: Path) -> tuple[int, int]:
+        """Return the parent of a process, and the number of the fork in the parent's trace; 0: it was not forked while traced."""
+        try:
+            with path.open("rb") as file:
+                head = file.read(_FORK_AT + 4)
+        except OSError:
+            head = b""
+        head = head.ljust(_FORK_AT + 4, b"\0")
+        return (
+            int.from_bytes(head[_PARENT_AT : _PARENT_AT + 4], "little"),
+            int.from_bytes(head[_FORK_AT:], "little"),
+        )
+
     def poll(self, ended_threads: Sequence[int] = ()) -> int:
         """Copy what is new, and give the process its full blocks back; return how many bytes were new.
 
@@ -310,6 +345,21 @@ class SegmentDrain:
         self._loops.drain_live(self._handle, address, size, site, of_type, birth)
         order = np.argsort(birth)
         return LiveBlocks(address[order], size[order], site[order], of_type[order], birth[order])
+
+    def forked(self, number: int) -> ForkedBlocks | None:
+        """Take the blocks that lived at a fork, once; None: not known, or that event is not in order yet."""
+        event, nothing = np.zeros(1, np.int64), np.zeros(0, np.int64)
+        count = self._loops.drain_forked(self._handle, number, nothing, nothing, nothing, event)
+        if count < 0:
+            return None
+        address, size, birth = (np.zeros(count, np.int64) for _ in range(3))
+        self._loops.drain_forked(self._handle, number, address, size, birth, event)
+        order = np.argsort(birth)
+        return ForkedBlocks(address[order], size[order], int(event[0]))
+
+    def inherit(self, blocks: ForkedBlocks) -> None:
+        """Have blocks of the parent, which are the first events of this trace; before the first `poll`."""
+        self._loops.drain_inherit(self._handle, blocks.address, blocks.size)
 
     def texts(self) -> tuple[str, list[str], str]:
         """Return the program's path, its arguments and its runtime."""

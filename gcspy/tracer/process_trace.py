@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
 from gcspy_objects.gctrace.address_model import AddressParameters
 from gcspy_protocol.errors import TraceError
 
@@ -24,12 +25,13 @@ from gcspy.tracer.drain import (
     PYTHON_FLAG,
     RUNTIME_FLAG,
     DrainCounts,
+    ForkedBlocks,
     LiveBlocks,
     SegmentDrain,
     SegmentFacts,
 )
 from gcspy.tracer.rotated_trace import RotatedTrace
-from gcspy.tracer.segment_definitions import SegmentDefinitions
+from gcspy.tracer.segment_definitions import MALLOC_TYPE, SegmentDefinitions
 from gcspy.tracer.trace_file import TraceFile
 
 __all__ = ["ProcessTrace", "TraceSummary"]
@@ -83,6 +85,7 @@ class ProcessTrace:
         stacks: ``none``, ``caller`` or ``full``.
         run: 32 hexadecimal digits, the same for all files of a run.
         keep_nanos: How much of the trace is kept at least; None: all.
+        inherited: What the process has from the one that forked it.
         sample_bytes: Of a runtime whose objects are sampled: one object for about so many bytes; 0: each.
 
     Raises:
@@ -97,10 +100,11 @@ class ProcessTrace:
         run: str,
         keep_nanos: int | None = None,
         *,
+        inherited: ForkedBlocks | None = None,
         sample_bytes: int = 0,
     ) -> None:
         self.segment, self.path = segment, path
-        self._sample_bytes = sample_bytes
+        self._sample_bytes, self._inherited = sample_bytes, inherited
         self.drain = SegmentDrain(segment)
         self.facts = self.drain.facts
         self.definitions = SegmentDefinitions()
@@ -122,6 +126,9 @@ class ProcessTrace:
             self.file = RotatedTrace(path, keep_nanos, self._begin, self._live)
         beginning = self.definitions.beginning(is_python=is_python)
         self._guarded(partial(self.file.define, beginning))
+        if inherited is not None and len(inherited.address):
+            self.drain.inherit(inherited)
+            self._guarded(partial(self.file.add_live, self._blocks_of(inherited), 0))
 
     @property
     def pid(self) -> int:
@@ -225,6 +232,13 @@ class ProcessTrace:
         began = {"began": "live" if with_live else "start"}
         return TraceFile(path, self._header | began, self._parameters)
 
+    def _blocks_of(self, inherited: ForkedBlocks) -> LiveBlocks:
+        """Return what was inherited, as blocks of malloc without a site: sites have other numbers in the parent's trace."""
+        count = len(inherited.address)
+        kind = np.full(count, 0 if self.facts.flags & PYTHON_FLAG else MALLOC_TYPE, np.int32)
+        none = np.zeros(count, np.int32)
+        return LiveBlocks(inherited.address, inherited.size, none, kind, np.arange(count))
+
     def _live(self) -> tuple[LiveBlocks, int]:
         return self.drain.live(), self.drain.last_stamp
 
@@ -248,7 +262,18 @@ class ProcessTrace:
             "deaths": "told",
             "moves": "exact" if self.facts.flags & RUNTIME_FLAG else "none",
             "stacks": stacks,
+            **self._inheritance(),
         }
+
+    def _inheritance(self) -> dict[str, str]:
+        """Return what the HEADER says of the blocks that a forked process has from its parent."""
+        number, blocks = self.facts.parent_fork, self._inherited
+        if not number:
+            return {}
+        if blocks is None:
+            return {"inherits": f"fork {number} of process {self.facts.parent}: not known"}
+        said = f"{len(blocks.address)} blocks, which lived before event {blocks.event} of its trace"
+        return {"inherits": f"fork {number} of process {self.facts.parent}: {said}"}
 
     def _kind(self) -> dict[str, str]:
         """Return what the HEADER says of the events."""

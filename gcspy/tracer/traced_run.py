@@ -23,7 +23,7 @@ from gcspy_drivers.remote.leftover_folders import keep, remove_abandoned
 from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
-from gcspy.tracer.drain import SegmentDrain
+from gcspy.tracer.drain import ForkedBlocks, SegmentDrain
 from gcspy.tracer.process_trace import ProcessTrace, TraceSummary
 from gcspy.tracer.running_traces import note_trace
 from gcspy.tracer.segment_definitions import SegmentDefinitions
@@ -33,6 +33,7 @@ __all__ = ["JavaProgram", "PythonProgram", "TraceSettings", "TracedRun", "preloa
 
 _SHARED_MEMORY: Final = Path("/dev/shm")
 _BUSY_BYTES: Final = 1 << 20
+_TRIES: Final = 3
 """So many new bytes of records: look again at once."""
 _SHORTEST_SECS, _LONGEST_SECS = 0.01, 0.05
 """Between looks: a busy program fills the memory that it begins with in some 60 ms."""
@@ -253,11 +254,26 @@ class TracedRun:
                 self.settings.stacks,
                 self._run,
                 self.settings.keep_nanos,
+                inherited=self._inherited(segment),
                 sample_bytes=self._sample_bytes,
             )
             known.latest_of_pid[pid] = segment
             with suppress(OSError):
                 note_trace(segment, path)
+
+    def _inherited(self, segment: Path) -> ForkedBlocks | None:
+        """Return the blocks that a forked process has from its parent; None: it was not forked while traced, or they are not known."""
+        parent, number = SegmentDrain.fork_of(segment)
+        above = self._running.latest_of_pid.get(parent)
+        trace = None if above is None else self._running.by_segment.get(above)
+        if not number or trace is None:
+            return None
+        for _ in range(_TRIES):
+            found = trace.drain.forked(number)
+            if found is not None:
+                return found
+            trace.poll()  # the fork was written before the child's segment was made
+        return None
 
     def _path_of(self, pid: int) -> Path:
         """Return the path of the next trace of a process; one of a program that it executed before gets out of the way."""

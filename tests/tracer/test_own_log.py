@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from gcspy_objects.gctrace.reader import GCspyTrace
+from gcspy_objects.heap import ObjectFlag, RebuiltHeap
 
 from gcspy.tracer.process_trace import TraceSummary
 from gcspy.tracer.traced_run import TracedRun, TraceSettings
@@ -66,6 +69,27 @@ def test_children_have_their_own_traces(programs: Path, tmp_path: Path) -> None:
     for child in summaries:
         if child.path != tmp_path / "trace":
             check(tmp_path / f"log.{child.pid}", child.path)
+
+
+def test_a_forked_child_has_the_blocks_of_its_parent(programs: Path, tmp_path: Path) -> None:
+    _, summaries = traced(programs, tmp_path, "forks", children=True)
+    children = [one for one in summaries if one.path != tmp_path / "trace"]
+    with GCspyTrace(tmp_path / "trace") as above, RebuiltHeap(above) as parent:
+        for child in children:
+            with GCspyTrace(child.path) as trace, RebuiltHeap(trace) as heap:
+                said = trace.header["inherits"]
+                found = re.fullmatch(
+                    rf"fork [1-3] of process {trace.header['parent']}: ([0-9]+) blocks, which lived before event ([0-9]+) of its trace",
+                    said,
+                )
+                assert found is not None, said
+                before, there = parent.at(int(found[2])), heap.at(int(found[1]))
+                assert len(before) == len(there) == int(found[1]) > 10
+                assert (before.address == there.address).all()
+                assert (before.size == there.size).all()
+                assert ((there.flags & ObjectFlag.SNAPSHOT) != 0).all()
+                assert heap.findings.first is None
+                assert child.counts.unknown_frees == 0
 
 
 def test_without_children_a_fork_leaves_the_trace_whole(programs: Path, tmp_path: Path) -> None:

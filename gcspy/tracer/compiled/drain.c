@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,10 @@
 #define MOST_PENDING (256u << 20) /* bytes copied and not merged; beyond it blocks stay where they are, and the program waits */
 #define STEP_NANOS 20000u /* between stamps in the file */
 #define MOST_THREADS 1000000u
+#define HUGE_PAGE (2u << 20)
+#define AHEAD 256 /* bytes of records */
+#define MOST_FORKS 64u
+#define MOST_FORK_BLOCKS (4u << 20) /* in all */
 
 enum detail { NEW = 0, RESIZED = 2 };
 enum { OBJECTS = 3 /* CPython's domain of objects, + 1 */ };
@@ -50,6 +55,13 @@ struct queue {
     struct entry undone; /* the block of its last FREE by realloc */
 };
 
+/* The blocks that lived when the process forked: its child has them. */
+struct fork {
+    uint32_t number;
+    struct entry *blocks;
+    int64_t count, event;
+};
+
 struct drain {
     struct queue **queues;
     size_t queue_count, queue_room;
@@ -67,6 +79,8 @@ struct drain {
     int64_t block_ordinal; /* how many were allocated before the first row */
     struct entry *moved;   /* objects that the collection under way moves, at their new addresses */
     size_t moved_count, moved_room;
+    struct fork forks[MOST_FORKS]; /* until they are taken, or later ones need the room */
+    size_t fork_count, fork_blocks;
 };
 
 /* ---- the table of live blocks */
@@ -85,6 +99,9 @@ static int grow_table(struct drain *drain) {
     size_t size = drain->table_size ? drain->table_size * 2 : 1 << 16, old_size = drain->table_size;
     struct entry *old = drain->table, *made = calloc(size, sizeof *made);
     if (made == NULL) return 0;
+    /* It is read at random: with large pages its addresses are found sooner. */
+    uintptr_t begin = ((uintptr_t)made + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1), end = (uintptr_t)(made + size) & ~(uintptr_t)(HUGE_PAGE - 1);
+    if (end > begin) madvise((void *)begin, end - begin, MADV_HUGEPAGE);
     drain->table = made, drain->table_size = size;
     for (size_t index = 0; index < old_size; index++)
         if (old[index].address) {
@@ -132,6 +149,7 @@ GCSPY_LOOP int64_t drain_new(int64_t started, int64_t has_objects) {
 GCSPY_LOOP void drain_free(int64_t handle) {
     struct drain *drain = (struct drain *)(intptr_t)handle;
     for (size_t index = 0; index < drain->queue_count; index++) free(drain->queues[index]->bytes), free(drain->queues[index]);
+    for (size_t one = 0; one < drain->fork_count; one++) free(drain->forks[one].blocks);
     free(drain->queues), free(drain->table), free(drain->moved), free(drain);
 }
 
@@ -378,11 +396,35 @@ static void end_moves(struct drain *drain, struct columns *out, const struct que
     drain->moved_count = 0;
 }
 
+static void forget_fork(struct drain *drain, size_t one) {
+    free(drain->forks[one].blocks);
+    drain->fork_blocks -= (size_t)drain->forks[one].count;
+    drain->fork_count--;
+    memmove(&drain->forks[one], &drain->forks[one + 1], (drain->fork_count - one) * sizeof *drain->forks);
+}
+
+static void note_fork(struct drain *drain, uint32_t number) {
+    size_t live = drain->counters[LIVE_BLOCKS] > 0 ? (size_t)drain->counters[LIVE_BLOCKS] : 0;
+    while (drain->fork_count && (drain->fork_count == MOST_FORKS || drain->fork_blocks + live > MOST_FORK_BLOCKS)) forget_fork(drain, 0);
+    struct entry *made = live <= MOST_FORK_BLOCKS ? malloc(live * sizeof *made + 1) : NULL;
+    if (made == NULL) return;
+    struct fork *fork = &drain->forks[drain->fork_count++];
+    *fork = (struct fork){number, made, 0, drain->counters[EVENTS]};
+    for (size_t index = 0; index < drain->table_size && (size_t)fork->count < live; index++)
+        if (drain->table[index].address && drain->table[index].birth >= 0) made[fork->count++] = drain->table[index];
+    drain->fork_blocks += (size_t)fork->count;
+}
+
 /* The event at the head of a queue. */
 static enum ran run_one(struct drain *drain, struct columns *out, struct queue *queue, int last) {
     const uint8_t *at = queue->bytes + queue->begin;
     size_t have = queue->end - queue->begin, bytes = 8;
     uint64_t word = word_at(at), address = word & 0xfffffffffff8ull;
+    if (have > AHEAD + 8) {
+        /* What comes soon is not in a cache if many blocks live. Some of these words are no addresses, which does not matter. */
+        __builtin_prefetch(&drain->table[slot_of(drain, word_at(at + AHEAD) & 0xfffffffffff8ull)]);
+        __builtin_prefetch(&drain->table[slot_of(drain, word_at(at + AHEAD + 8) & 0xfffffffffff8ull)]);
+    }
     uint32_t kind = (uint32_t)word & 7;
     struct entry *entry;
     /* What belongs to a record comes at once: if it was not there when we looked again, it does not come. */
@@ -505,6 +547,7 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
             if (bytes == 24 && second && word_at(at + 16)) move(drain, out, queue, second & 0xfffffffffff8ull, word_at(at + 16) & 0xfffffffffff8ull);
             else drain->counters[DAMAGED]++;
         } else if (!pass_on(drain, out, queue, meta, argument, at + 8, bytes - 8)) return NO_ROOM;
+        if (meta == META_FORK) note_fork(drain, argument);
         if (meta == META_THREAD_END) queue->ended = 1;
         break;
     }
@@ -611,6 +654,35 @@ GCSPY_LOOP int64_t drain_live(int64_t handle, struct i64s address, struct i64s s
         count++;
     }
     return count;
+}
+
+/* How many blocks lived at a fork, -1: not known. With room for them: they are taken, and forgotten; the event before which it was in `event[0]`. */
+GCSPY_LOOP int64_t drain_forked(int64_t handle, int64_t number, struct i64s address, struct i64s size, struct i64s birth, struct i64s event) {
+    struct drain *drain = (struct drain *)(intptr_t)handle;
+    for (size_t one = 0; one < drain->fork_count; one++) {
+        struct fork *fork = &drain->forks[one];
+        if (fork->number != (uint32_t)number) continue;
+        int64_t count = fork->count;
+        event.at[0] = fork->event;
+        if (address.length < count) return count;
+        for (int64_t row = 0; row < count; row++)
+            address.at[row] = (int64_t)fork->blocks[row].address, size.at[row] = (int64_t)fork->blocks[row].size, birth.at[row] = fork->blocks[row].birth;
+        if (address.length) forget_fork(drain, one);
+        return count;
+    }
+    return -1;
+}
+
+/* Have blocks that lived before the first event; each is an event of the trace already. */
+GCSPY_LOOP void drain_inherit(int64_t handle, struct i64s address, struct i64s size) {
+    struct drain *drain = (struct drain *)(intptr_t)handle;
+    for (int64_t row = 0; row < address.length; row++) {
+        struct entry *entry = add(drain, (uint64_t)address.at[row]);
+        if (entry == NULL) continue;
+        *entry = (struct entry){(uint64_t)address.at[row], (uint64_t)size.at[row], drain->counters[EVENTS] + row, -1, 0, 0};
+        drain->counters[LIVE_BLOCKS]++, drain->counters[LIVE_BYTES] += size.at[row];
+    }
+    drain->counters[EVENTS] += address.length;
 }
 
 /* Numbers of a segment: its magic, pid, parent, start (monotonic, real), flags, number of the parent's fork, blocks, lost events,

@@ -41,7 +41,8 @@ static int follow_forks;
 static uint32_t segment_flags;
 static char folder_path[512], runtime_name[64], segment_path[600];
 static pid_t owner;
-static uint32_t fork_number; /* of the parent, at its last fork */
+THREAD_LOCAL uint32_t fork_number; /* of the parent, at the last fork of this thread; a child goes on with that thread */
+static uint32_t parent_fork;
 static pid_t fork_parent;
 static pthread_key_t end_of_thread;
 static int have_key;
@@ -364,9 +365,8 @@ static void continue_in_child(void) {
     }
     if (site_slots) madvise(site_slots, sizeof(struct site_slot) * SITE_SLOTS, MADV_DONTNEED);
     site_count = 0, stalled = 0;
-    uint32_t number = fork_number;
+    parent_fork = fork_number;
     if (open_segment() != NULL) atomic_store(&state, IDLE);
-    else segment->parent_fork = number;
 }
 
 struct thread *writer_enter(void) {
@@ -458,6 +458,7 @@ static const char *open_segment(void) {
     owner = getpid();
     segment->pid = (uint32_t)owner;
     segment->parent = fork_parent ? (uint32_t)fork_parent : (uint32_t)getppid();
+    segment->parent_fork = parent_fork;
     segment->ticks_are_nanos = !has_counter();
     segment->started_ticks = read_ticks((int)segment->ticks_are_nanos);
     segment->started_monotonic = monotonic_nanos();
