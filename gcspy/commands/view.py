@@ -10,6 +10,7 @@ from gcspy_protocol.address import Address, TcpAddress, parse_address
 from gcspy.gui import load_window, require_window
 from gcspy.hosts.launcher import front_door
 from gcspy.options import class_options, language_option, read_token, theme_option, token_option
+from gcspy.storage.file_system import shown_address
 from gcspy_client.interruption import interruption_held_back
 
 __all__ = ["command"]
@@ -45,6 +46,10 @@ def command(
 
     ADDRESS is HOST:PORT, unix:/PATH, or tls:HOST:PORT#FINGERPRINT, as `gcspy attach` prints it.
     """
+    if "://" in address:
+        raise click.UsageError(
+            f"{shown_address(address)} is not a session; if it is a recording, gcspy replay opens it"
+        )
     where = parse_address(address)
     require_window()
     with interruption_held_back():

@@ -87,26 +87,26 @@ def _count_ages(
     bins = len(objects) // 6
     last = len(collection_bytes) - 1
     for row in range(len(size)):
-        birth, born = birth_bytes[row], np.int64(born_after[row])
-        died, promoted = np.int64(died_in[row]), np.int64(promoted_in[row])
-        freed = freed_bytes[row]
+        birth, born = int(birth_bytes[row]), int(born_after[row])
+        died, promoted = int(died_in[row]), int(promoted_in[row])
+        freed = int(freed_bytes[row])
         dead = died > 0 or freed >= 0
         is_born_old = born_old[row] != 0
         became_old = is_born_old or promoted > 0
         young_ends = dead and promoted <= 0
         if freed >= 0:
-            until = np.int64(freed_after[row])
+            until = int(freed_after[row])
         elif died > 0:
             until = died - 1
         else:
-            until = np.int64(last)
+            until = last
         old_since = max(born, 0) if is_born_old else promoted
         if until < 0 or until > last or died < 0 or died > last or old_since < 0 or old_since > last:  # fmt: skip
             return row
-        seen_in = max(last_full[until], old_since) if became_old else until
+        seen_in = max(int(last_full[until]), old_since) if became_old else until
         if seen_in < 0 or seen_in > last:
             return row
-        old_bytes = collection_bytes[old_since]
+        old_bytes = int(collection_bytes[old_since])
         if clock == 1:
             since, held, seen = born, until + (1 if died > 0 else 0), seen_in
             grown, promoted_at = old_since, promoted
@@ -115,8 +115,8 @@ def _count_ages(
             if freed >= 0:
                 held, seen = freed, max(freed - 1, birth)
             else:
-                held = collection_bytes[died] if dead else total_bytes
-                seen = max(collection_bytes[seen_in], birth)
+                held = int(collection_bytes[died]) if dead else total_bytes
+                seen = max(int(collection_bytes[seen_in]), birth)
             grown = birth if is_born_old else old_bytes
             promoted_at = old_bytes
         for slot in range(6):
@@ -133,7 +133,7 @@ def _count_ages(
                 begins = grown
             if slot % 2 == 1 and ends:
                 until_age = seen + 1
-            age = max(int(until_age - begins), 0)
+            age = max(until_age - begins, 0)
             at = age
             if clock == 0 and age >= 4096:
                 at = 4096 + math.floor(64 * math.log2(age))
