@@ -41,6 +41,7 @@ BENCHMARKS = {
     "idle": "benchmarks.window.idle",
     "recording": "benchmarks.recording.recording",
     "replay": "benchmarks.recording.replay",
+    "storage": "benchmarks.recording.storage",
     "lossless": "benchmarks.server.lossless",
     "gcspy_h": "benchmarks.server.gcspy_h",
     "history": "benchmarks.window.history",

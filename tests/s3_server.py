@@ -28,8 +28,11 @@ class S3Server:
         requests: Method and path of each request, in their order.
         delay_secs: Before each answer.
         failures: How many of the next requests are answered 503.
+        fails_each: Each so many requests are answered 503; 0: none.
         secrets: Headers with credentials, as they came.
         uploads: Parts of uploads that are not complete.
+        sent_bytes: Bytes of objects that were sent.
+        most_at_once: The most requests that it had at a time.
     """
 
     address: str = ""
@@ -37,9 +40,14 @@ class S3Server:
     requests: list[str] = field(default_factory=list)
     delay_secs: float = 0.0
     failures: int = 0
+    fails_each: int = 0
     secrets: list[str] = field(default_factory=list)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
     parts: int = 0
+    sent_bytes: int = 0
+    most_at_once: int = 0
+    at_once: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @contextmanager
@@ -78,9 +86,12 @@ class _Handler(BaseHTTPRequestHandler):
         state.requests.append(f"{self.command} {url.path}")
         state.secrets.append(self.headers.get("Authorization", ""))
         body = self._body()
+        with state.lock:
+            state.at_once += 1
+            state.most_at_once = max(state.most_at_once, state.at_once)
         time.sleep(state.delay_secs)
-        if state.failures:
-            state.failures -= 1
+        if state.failures or (state.fails_each and len(state.requests) % state.fails_each == 0):
+            state.failures = max(0, state.failures - 1)
             self._answer(503, b"<Error><Code>SlowDown</Code></Error>")
             return None
         return unquote(url.path).strip("/"), parse_qs(url.query, keep_blank_values=True), body
@@ -106,6 +117,9 @@ class _Handler(BaseHTTPRequestHandler):
         return data
 
     def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        with self.server_state.lock:
+            self.server_state.at_once -= 1
+            self.server_state.sent_bytes += len(body)
         self.send_response(status)
         length = headers.pop("length", str(len(body)))
         self.send_header("Content-Length", length)

@@ -1,7 +1,9 @@
 """`RemoteSource`: the bytes of a recording behind an address, read by ranges.
 
 A request takes some 30 ms wherever the storage is, whatever its size below a megabyte: so a request asks for more than was wanted, and what
-came is kept. The end of a file, which has its index, comes with the first requests. Whoever knows what it will read says so (`prefetch`).
+came is kept. The end of a file, which has its index, comes with the first requests. Whoever knows what it will read says so (`prefetch`):
+if that lies close together it comes in few requests; if it is spread over a large file, such as the ends of all chunks, in exact ranges, many
+at a time.
 
 An object in a storage does not grow. One that is replaced while it is read fails the recording's checksums.
 
@@ -10,9 +12,12 @@ Knows ranges; does not know recordings.
 
 from __future__ import annotations
 
+import threading
 import time
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Final
 
@@ -31,6 +36,10 @@ _TAIL_BLOCKS: Final = 4
 _KEPT_BLOCKS: Final = 1024
 _MOST_PREFETCHED: Final = 48 << 20
 _MOST_REQUEST: Final = 16 << 20
+_GAP: Final = 32 << 10
+_MOST_RANGE: Final = 1 << 20
+_MOST_RANGES: Final = 512
+_MOST_AT_ONCE: Final = 32
 _ATTEMPTS: Final = 3
 _PAUSE_SECS: Final = 0.2
 _FINAL: Final = (FileNotFoundError, PermissionError, IsADirectoryError)
@@ -78,7 +87,10 @@ class RemoteSource(ByteSource):
     def __init__(self, place: StoragePlace, size: int | None = None) -> None:
         self._place = place
         self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._announced: list[tuple[int, int]] = []
+        self._pieces: list[tuple[int, bytes]] = []
         self.requests = 0
+        self._counting = threading.Lock()
         if size is None:
             self.requests += 1
             facts = _asked(place, "cannot be read", lambda: place.system.info(place.path))
@@ -108,13 +120,18 @@ class RemoteSource(ByteSource):
         end = min(offset + size, self._size)
         if offset >= end:
             return b""
+        if self._announced and (piece := self._piece(offset, end)) is not None:
+            return piece
         first, last = offset // _BLOCK, (end - 1) // _BLOCK
         self._need(first, last, ahead=_AHEAD_BLOCKS)
         data = b"".join(self._block(number) for number in range(first, last + 1))
         return data[offset - first * _BLOCK : end - first * _BLOCK]
 
     def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Fetch ranges, from the first byte to behind the last, in few requests, if they are not too large to be kept.
+        """Prepare for reading ranges.
+
+        Those that span at most 48 MB are fetched now, with all between them, in few requests. Others are noted: the first
+        one that is read is fetched together with hundreds of the next, each in a request of its own, many at a time.
 
         Args:
             ranges: Ascending.
@@ -122,7 +139,10 @@ class RemoteSource(ByteSource):
         Raises:
             RecordingError: They cannot be read.
         """
-        if not ranges or ranges[-1][1] - ranges[0][0] > _MOST_PREFETCHED:
+        if not ranges:
+            return
+        if ranges[-1][1] - ranges[0][0] > _MOST_PREFETCHED:
+            self._announced = _merged(ranges)
             return
         first, last = ranges[0][0] // _BLOCK, min((ranges[-1][1] - 1) // _BLOCK, self._last)
         missing = [number for number in range(first, last + 1) if number not in self._kept]
@@ -131,6 +151,31 @@ class RemoteSource(ByteSource):
             self._fetch(missing[0], missing[-1])
         elif missing:
             self._need(missing[0], missing[-1], ahead=0)
+
+    def _piece(self, offset: int, end: int) -> bytes | None:
+        """Bytes in an announced range; None: it is in none."""
+        at = bisect_right(self._announced, (offset, self._size)) - 1
+        if at < 0 or end > self._announced[at][1]:
+            return None
+        place = bisect_right(self._pieces, offset, key=_start_of) - 1
+        if place < 0 or end > self._pieces[place][0] + len(self._pieces[place][1]):
+            self._pieces = self._fetch_ranges(at)
+            place = 0
+        start, data = self._pieces[place]
+        return data[offset - start : end - start]
+
+    def _fetch_ranges(self, at: int) -> list[tuple[int, bytes]]:
+        """Fetch announced ranges from one on, up to 16 MB of them, many at a time."""
+        chosen: list[tuple[int, int]] = []
+        total = 0
+        for start, end in self._announced[at : at + _MOST_RANGES]:
+            total += end - start
+            if chosen and total > _MOST_REQUEST:
+                break
+            chosen.append((start, min(end, self._size)))
+        with ThreadPoolExecutor(_MOST_AT_ONCE, "gcspy-ranges") as pool:
+            found = pool.map(lambda one: (one[0], self._range(*one)), chosen)
+            return list(found)
 
     def again(self) -> RemoteSource:
         """Another source of the same bytes."""
@@ -141,6 +186,7 @@ class RemoteSource(ByteSource):
     def close(self) -> None:
         """Drop what was kept; the connections belong to the file system."""
         self._kept.clear()
+        self._announced, self._pieces = [], []
 
     def _block(self, number: int) -> bytes:
         found = self._kept.get(number)
@@ -183,7 +229,8 @@ class RemoteSource(ByteSource):
             self._kept.popitem(last=False)
 
     def _range(self, start: int, end: int) -> bytes:
-        self.requests += 1
+        with self._counting:
+            self.requests += 1
         place = self._place
         data: bytes = _asked(
             place,
@@ -196,6 +243,21 @@ class RemoteSource(ByteSource):
                 f"{place.shown} gave {gave} bytes from byte {start:,} on; expected {end - start:,}: it was replaced, or its server does not serve ranges"
             )
         return data
+
+
+def _start_of(piece: tuple[int, bytes]) -> int:
+    return piece[0]
+
+
+def _merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges, with those that are close together as one; without those that are too large to be fetched with others."""
+    found: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if found and start - found[-1][1] <= _GAP and end - found[-1][0] <= _MOST_RANGE:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        elif end - start <= _MOST_RANGE:
+            found.append((start, end))
+    return found
 
 
 def _asked(place: StoragePlace, what: str, ask: Callable[[], Any]) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_protocol.errors import RecordingError
-from gcspy_replay.file import ChunkRule, FileStore, Recording, pack
+from gcspy_replay.file import ChunkRule, FileSource, FileStore, Recording, pack
 
 from gcspy.cli import main
 from tests.replay.recorded import Small
@@ -91,11 +91,8 @@ def test_a_recording_is_opened_sought_and_listed_in_few_requests(
 
 def test_a_packed_recording_takes_as_few(server: S3Server, large: Path, tmp_path: Path) -> None:
     packed = tmp_path / "large.gcspy.zst"
-    with packed.open("wb") as file:
-        from gcspy_replay.file import FileSource
-
-        with FileSource(large) as source:
-            pack(source, file)
+    with packed.open("wb") as file, FileSource(large) as source:
+        pack(source, file)
     server.objects["b/large.gcspy.zst"] = packed.read_bytes()
     with Recording.open("s3://b/large.gcspy.zst") as found, Recording.open(large) as local:
         assert len(server.requests) <= 5
@@ -105,6 +102,36 @@ def test_a_packed_recording_takes_as_few(server: S3Server, large: Path, tmp_path
         before = len(server.requests)
         np.testing.assert_array_equal(found.events, local.events)
         assert len(server.requests) - before <= 3
+
+
+def test_the_table_of_a_very_large_recording_is_fetched_in_exact_ranges_many_at_a_time(
+    server: S3Server, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_source, "_MOST_PREFETCHED", 100_000)
+    monkeypatch.setattr(remote_source, "_MOST_RANGES", 20)
+    server.objects["b/large.gcspy"] = large.read_bytes()
+    with Recording.open("s3://b/large.gcspy") as found, Recording.open(large) as local:
+        server.requests.clear()
+        server.sent_bytes, server.most_at_once, server.delay_secs = 0, 0, 0.05
+        np.testing.assert_array_equal(found.events, local.events)
+        assert len(server.requests) <= 27, "a request for each chunk at most"
+        assert server.sent_bytes < 60_000
+        assert server.most_at_once > 5
+    server.delay_secs = 0.0
+    packed = tmp_path / "large.gcspy.zst"
+    with packed.open("wb") as file, FileSource(large) as source:
+        pack(source, file)
+    server.objects["b/large.gcspy.zst"] = packed.read_bytes()
+    with Recording.open("s3://b/large.gcspy.zst") as found, Recording.open(large) as local:
+        np.testing.assert_array_equal(found.events, local.events)
+    server.objects["b/large.gcspy"] = large.read_bytes()
+    with Recording.open("s3://b/large.gcspy") as found:
+        server.objects["b/large.gcspy"] = large.read_bytes()[:300_000]
+        with pytest.raises(RecordingError, match="it was replaced|cannot be read"):
+            assert len(found.events)
+        server.objects["b/large.gcspy"] = large.read_bytes()
+        server.failures = 1
+        assert len(found.events) == 210
 
 
 def test_a_slow_server_is_waited_for_and_a_failing_one_asked_again(

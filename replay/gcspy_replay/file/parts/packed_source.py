@@ -225,10 +225,12 @@ class PackedSource(ByteSource):
 
     def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Prepare for reading ranges of the recording: the blocks that have them."""
-        if ranges:
-            first = bisect_right(self._starts, ranges[0][0]) - 1
-            last = bisect_right(self._starts, ranges[-1][1] - 1) - 1
-            self._file.prefetch([(self._places[first][0], sum(self._places[last]))])
+        blocks: list[int] = []
+        for start, end in ranges:
+            first = bisect_right(self._starts, start) - 1
+            last = bisect_right(self._starts, end - 1) - 1
+            blocks += range(max(first, blocks[-1] + 1) if blocks else first, last + 1)
+        self._file.prefetch([(self._places[one][0], sum(self._places[one])) for one in blocks])
 
     def again(self) -> PackedSource:
         """Another source of the same bytes; the table is not read again."""
