@@ -19,6 +19,7 @@ from gcspy_replay.file.layout import (
     FOOTER_BYTES,
     FORMAT_VERSION,
     MOST_EVENTS,
+    SEAL_BYTES,
     WIRE_VERSION,
     ChunkFlag,
     ChunkHead,
@@ -32,8 +33,10 @@ from gcspy_replay.file.layout import (
     pack_index,
     pack_preamble,
     pack_seal,
+    pack_table,
     read_chunk,
     read_chunk_end,
+    read_copied_end,
     read_facts,
     read_footer,
     read_index,
@@ -138,8 +141,43 @@ def test_everything_is_read_as_it_was_written() -> None:
     assert read_facts(*split(pack_facts(facts)), CLIENT_LIMITS, 0) == facts
     index = pack_index(PLACES)
     header, payload = split(index)
-    assert read_index(header, payload[: header.length], CLIENT_LIMITS, 700) == PLACES
+    assert read_index(header, payload[: header.length], CLIENT_LIMITS, 700) == (PLACES, {})
     read_preamble(pack_preamble())
+
+
+def test_an_index_has_the_ends_of_chunks_or_none_of_them() -> None:
+    ends = [
+        pack_table(place.end_at, b"", empty_rows(place.events))[:-SEAL_BYTES] for place in PLACES
+    ]
+
+    def read(ends: list[bytes]) -> dict[int, bytes]:
+        header, payload = split(pack_index(PLACES, ends))
+        places, found = read_index(header, payload[: header.length], CLIENT_LIMITS, 1 << 20)
+        assert places == PLACES
+        return found
+
+    assert read(ends) == {place.number: end for place, end in zip(PLACES, ends, strict=True)}
+    for wrong in (ends[:-1], [*ends, ends[0]], [ends[0][:-1], *ends[1:]], [b"\xff" * 40] * 2):
+        assert read(wrong) == {}
+    with pytest.raises(CorruptChunk, match="type 0x72"):
+        read_copied_end(pack_seal(b""), CLIENT_LIMITS, 0, size=500)
+
+
+def test_a_chunk_s_own_table_is_read_where_the_copy_in_the_index_is_invalid() -> None:
+    data = small(40, rule=ChunkRule(weight=99, most_events=8))
+    with Recording([MemorySource(data)]) as recording:
+        events = recording.events
+        places = list(recording._parts[0].places)
+        ends = [recording._parts[0]._ends[place.number] for place in places]
+    assert len(places) == 5
+    index_at = sum(places[-1][:2])
+    for wrong in ([ends[1], *ends[1:]], [pack_seal(b""), *ends[1:]], []):
+        index = pack_index(places, wrong)
+        changed = data[:index_at] + index + pack_footer(index_at, len(index))
+        with Recording([MemorySource(changed)]) as recording:
+            assert recording._parts[0].indexed
+            assert np.array_equal(recording.events, events)
+        assert verify(MemorySource(changed)).findings == []
 
 
 def test_a_chunk_that_claims_an_impossible_number_is_none() -> None:

@@ -138,8 +138,8 @@ def _joined(ranges: list[_Range]) -> list[_Range]:
 
 def _there(window: Window, limits: Limits, good: list[_Range]) -> list[_Range]:
     """The events that exist according to the index; without it, all from the first to the last event that can be shown."""
-    places = read_places(window, limits)
-    if places is None:
+    index = read_places(window, limits)
+    if index is None:
         return (
             [_Range(good[0].first, good[-1].last, good[0].first_time, good[-1].last_time)]
             if good
@@ -147,7 +147,7 @@ def _there(window: Window, limits: Limits, good: list[_Range]) -> list[_Range]:
         )
     return [
         _Range(place.first, place.first + place.events - 1, place.first_time, place.last_time)
-        for place in places
+        for place in index[0]
         if place.events
     ]
 

@@ -69,6 +69,7 @@ __all__ = [
     "pack_table",
     "read_chunk",
     "read_chunk_end",
+    "read_copied_end",
     "read_facts",
     "read_footer",
     "read_index",
@@ -114,7 +115,10 @@ _CHUNK_END = struct.Struct("<QII")
 chunk's CRCs, u32 events n; then the columns of `COLUMNS`, n values each."""
 
 _INDEX = struct.Struct("<II")
-"""INDEX payload, before the columns of `_PLACES`: u32 chunks, u32 reserved."""
+"""INDEX payload, before the columns of `_PLACES`: u32 chunks, u32 bytes of the ends of chunks behind the columns."""
+
+_MOST_END_BYTES = 32 << 20
+"""Bytes of the ends of chunks in an index; with more of them it has none."""
 
 _FOOTER = struct.Struct("<QQ8sI")
 """FOOTER payload: u64 offset of the INDEX frame, u64 bytes of it with its SEAL, 8 magic, u32 CRC of
@@ -350,13 +354,23 @@ def pack_table(size: int, crcs: bytes, rows: NDArray[Any]) -> bytes:
     return end + pack_seal(end)
 
 
-def pack_index(places: Sequence[ChunkPlace]) -> bytes:
-    """An INDEX frame with its SEAL."""
+def pack_index(places: Sequence[ChunkPlace], ends: Sequence[bytes] = ()) -> bytes:
+    """An INDEX frame with its SEAL.
+
+    Args:
+        places: The chunks.
+        ends: The CHUNK_END or TABLE frame of each, without its SEAL, so that a reader of all tables need not read them one by one;
+            empty, or too many bytes: the index has none.
+    """
     columns = np.array(places, dtype="<u8").reshape(len(places), len(ChunkPlace._fields)).T
-    parts = [_INDEX.pack(len(places), 0)]
+    end_bytes = sum(map(len, ends))
+    if end_bytes > _MOST_END_BYTES:
+        ends, end_bytes = (), 0
+    parts = [_INDEX.pack(len(places), end_bytes)]
     for i, (_, kind) in enumerate(_PLACES):
         column = columns[i] if i < len(columns) else np.zeros(len(places))
         parts.append(column.astype(kind).tobytes())
+    parts += ends
     index = pack_frame(FileFrame.INDEX, b"".join(parts)).data
     return index + pack_seal(index)
 
@@ -501,17 +515,24 @@ def _check_rows(rows: NDArray[Any], size: int, offset: int) -> None:
         raise _corrupt(offset, f"the event table leaves its chunk of {size} bytes")
 
 
-def read_index(header: Header, payload: bytes, limits: Limits, offset: int) -> list[ChunkPlace]:
+def read_index(
+    header: Header, payload: bytes, limits: Limits, offset: int
+) -> tuple[list[ChunkPlace], dict[int, bytes]]:
     """Read an INDEX payload and check that its chunks lie before it, in order.
+
+    Returns:
+        The chunks, and by their numbers the frames that end them, if the index has these; they are not checked.
 
     Raises:
         CorruptChunk: It is impossible.
     """
     most = _INDEX.size + offset // CHUNK_BYTES * np.dtype(list(_PLACES)).itemsize
-    raw = _inflate(header, payload, limits, offset, most=most + _TRAILING_BYTES)
+    # The ends of chunks are in the file before it, too.
+    most += max(_TRAILING_BYTES, min(offset, _MOST_END_BYTES))
+    raw = _inflate(header, payload, limits, offset, most=most)
     if len(raw) < _INDEX.size:
         raise _corrupt(offset, "the index has no length")
-    (count, _) = _INDEX.unpack_from(raw)
+    (count, end_bytes) = _INDEX.unpack_from(raw)
     if (
         count * CHUNK_BYTES > offset
         or len(raw) < _INDEX.size + count * np.dtype(list(_PLACES)).itemsize
@@ -543,7 +564,39 @@ def read_index(header: Header, payload: bytes, limits: Limits, offset: int) -> l
     ):
         raise _corrupt(offset, "the index names chunks that overlap or lie outside")
     rows = zip(*(column.tolist() for column in columns[: len(ChunkPlace._fields)]), strict=True)
-    return [ChunkPlace(*row) for row in rows]
+    places = [ChunkPlace(*row) for row in rows]
+    return places, _ends_of(places, raw[at : at + end_bytes])
+
+
+def _ends_of(places: Sequence[ChunkPlace], data: bytes) -> dict[int, bytes]:
+    """Return the frames that end chunks, by the chunks' numbers; none if they are not one for each."""
+    found: dict[int, bytes] = {}
+    at = 0
+    for place in places:
+        after = at + HEADER.size + int.from_bytes(data[at : at + 4], "little")
+        if after > len(data):
+            return {}
+        found[place.number] = data[at:after]
+        at = after
+    return found if at == len(data) else {}
+
+
+def read_copied_end(data: bytes, limits: Limits, offset: int, *, size: int) -> ChunkEnd:
+    """Read the frame that ends a chunk as an index has it.
+
+    Args:
+        data: The frame, without its SEAL.
+        limits: Limits on its content.
+        offset: Offset of the chunk, for the error.
+        size: Bytes from the CHUNK frame to its own place.
+
+    Raises:
+        CorruptChunk: It is impossible.
+    """
+    header = Header(*HEADER.unpack_from(data))
+    if header.type not in CHUNK_ENDS:
+        raise _corrupt(offset, f"a chunk that ends with a frame of type {header.type:#x}")
+    return read_chunk_end(header, data[HEADER.size :], limits, offset, size=size)
 
 
 def read_footer(data: bytes) -> tuple[int, int] | None:

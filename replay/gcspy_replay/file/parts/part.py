@@ -29,6 +29,7 @@ from gcspy_replay.file.layout import (
     FileFrame,
     PartFacts,
     blamed,
+    read_copied_end,
     read_facts,
     read_footer,
     read_index,
@@ -100,7 +101,7 @@ def read_part_header(window: Window, limits: Limits) -> tuple[PartFacts, Welcome
 
 def read_places(
     window: Window, limits: Limits, *, start: int | None = None
-) -> list[ChunkPlace] | None:
+) -> tuple[list[ChunkPlace], dict[int, bytes]] | None:
     """The places of the chunks from the index of a part.
 
     Args:
@@ -109,7 +110,8 @@ def read_places(
         start: Where the first chunk should begin; None if the header is damaged.
 
     Returns:
-        The places; None when there is no index, or it leaves bytes of the file out.
+        The places, and by the chunks' numbers the frames that end them, if the index has these; None when there is no index, or it
+        leaves bytes of the file out.
     """
     size = window.source.size()
     footer = read_footer(window.source.read_at(max(0, size - FOOTER_BYTES), FOOTER_BYTES))
@@ -126,12 +128,12 @@ def read_places(
             return None
         check_entry(entry)
         first = entry.frames[0]
-        places = read_index(first.header, entry.payload(first), limits, offset)
+        places, ends = read_index(first.header, entry.payload(first), limits, offset)
     except CorruptChunk:
         return None
     # An index that leaves bytes out is not of this file: a scan says what is there. Its chunks do not overlap.
     begin = start if start is not None else places[0].offset if places else offset
-    return places if begin + sum(place.size for place in places) == offset else None
+    return (places, ends) if begin + sum(place.size for place in places) == offset else None
 
 
 _KEPT_RECORDS_BYTES = 16 << 20
@@ -154,6 +156,7 @@ class ChunkFile:
         self.window, self._limits = window, limits
         self._tables: OrderedDict[int, NDArray[Any]] = OrderedDict()
         self._made: dict[int, NDArray[Any]] = {}  # tables that no CHUNK_END has
+        self._ends: dict[int, bytes] = {}
         self._records: OrderedDict[int, ChunkRecords] = OrderedDict()
         self._heads: dict[int, ChunkHead] = {}
         self.notices = NoticeReader(limits)
@@ -184,6 +187,9 @@ class ChunkFile:
         return rows
 
     def _read_rows(self, place: ChunkPlace) -> NDArray[Any]:
+        copied = self._copied_rows(place)
+        if copied is not None:
+            return copied
         end = place.offset + place.size
         try:
             closed = read_end(
@@ -202,6 +208,17 @@ class ChunkFile:
             )
         self._made[place.number] = walked.rows
         return walked.rows
+
+    def _copied_rows(self, place: ChunkPlace) -> NDArray[Any] | None:
+        """The event table of a chunk as the index has it, if it does."""
+        data = self._ends.get(place.number)
+        if data is None:
+            return None
+        try:
+            rows = read_copied_end(data, self._limits, place.offset, size=place.end_at).rows
+        except CorruptChunk:
+            return None
+        return rows if len(rows) == place.events else None
 
     def records(self, place: ChunkPlace) -> ChunkRecords:
         """The records of a chunk that has records.
@@ -285,10 +302,10 @@ class RecordingPart(ChunkFile):
         self.damages: list[DamagedRange] = []
         self.tail = 0
         self._scan: PartScan | None = None
-        places = read_places(self.window, limits, start=self._start)
-        self.indexed = places is not None
-        if places is not None:
-            self.places = places
+        index = read_places(self.window, limits, start=self._start)
+        self.indexed = index is not None
+        if index is not None:
+            self.places, self._ends = index
         else:
             self._scan = PartScan(self.window, self._start, limits)
             self.refresh(progress)
@@ -298,7 +315,10 @@ class RecordingPart(ChunkFile):
         ends = [
             (one.offset + one.end_at, one.offset + one.size)
             for one in self.places
-            if one.events and one.end_at and one.number not in self._made
+            if one.events
+            and one.end_at
+            and one.number not in self._made
+            and one.number not in self._ends
         ]
         self.window.source.prefetch(ends)
 

@@ -237,6 +237,7 @@ class RecordingWriter:
         self._parts = 0
         self._part_bytes = 0
         self._places: list[ChunkPlace] = []
+        self._ends: list[bytes] = []
         self._closed = False
 
     @property
@@ -662,6 +663,7 @@ class RecordingWriter:
                 events=len(chunk.rows),
             )
         )
+        self._ends.append(end[:-SEAL_BYTES])
         self._put(end, times[-1] if times else 0)
         if self._store.is_full(part_bytes=self._part_bytes):
             self._end_part()
@@ -669,12 +671,12 @@ class RecordingWriter:
     def _end_part(self) -> None:
         if not self._part_bytes:
             return
-        index = pack_index(self._places)
+        index = pack_index(self._places, self._ends)
         data = index + pack_footer(self._part_bytes, len(index))
         self._put(data, self._places[-1].last_time if self._places else 0)
         self._store.end()
         self._part_bytes = 0
-        self._places = []
+        self._places, self._ends = [], []
 
 
 def _without_last(frames: bytes) -> bytes:
