@@ -4,7 +4,7 @@
 
 The server is a small one of S3's protocol on the loopback interface: it answers at once, after a delay (default 30 ms, as a storage
 in a network), or fails: each tenth request gets "503 Slow Down". Recordings have a chunk of some 146 kB for each N (default 67 and 450: 9.9 and
-67 MB), of values that compress badly; the second one is larger than what is fetched in one go. Budget: at most 5 requests to open, 2 for
+67 MB), of values that compress badly; the second one is larger than what is fetched at once. Budget: at most 5 requests to open, 2 for
 a jump, 3 for the table. With --old the recordings are as they were before the index had the tables.
 """
 
