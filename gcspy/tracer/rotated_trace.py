@@ -73,6 +73,10 @@ class RotatedTrace:
         if time.monotonic() - self._cut_at >= self._keep_secs:
             self._cut()
 
+    def add_live(self, live: LiveBlocks, stamp: int) -> None:
+        """Write blocks that lived when the trace began."""
+        self._older.add_live(live, stamp)
+
     def finish(self, facts: Mapping[str, str]) -> None:
         """Write the END, and remove the newer file."""
         self._drop_newer()

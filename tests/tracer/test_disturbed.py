@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gcspy_drivers.remote.leftover_folders import remove_abandoned
+from gcspy_objects.gctrace.reader import GCspyTrace
 from gcspy_protocol.errors import TraceError
 
 from gcspy.tracer.running_traces import trace_of
@@ -76,6 +78,32 @@ def test_a_full_disk_ends_the_trace_and_not_the_program(programs: Path, tmp_path
     assert isinstance(error, TraceError)
     assert "No space left on device" in str(error)
     assert len(OwnLog.read(tmp_path / "log")) > 10_000
+
+
+@pytest.mark.soak
+def test_disks_that_become_full_at_any_byte(programs: Path, tmp_path: Path, soak_seed: int) -> None:
+    chance = random.Random(soak_seed)
+    log, path = tmp_path / "log", tmp_path / "trace"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ended = 0
+    for _ in range(KILLS // 5):
+        command = [str(programs / "own_log"), str(log), chance.choice(["single", "passing"])]
+        settings = TraceSettings(output=path, stacks=chance.choice(["none", "caller", "full"]))
+        with TracedRun(command, settings) as traced:  # the program has begun without the limit
+            try:
+                limit = int(2 ** (11 + 6 * chance.random()))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+                assert traced.follow(lambda _definitions: b"") == 0
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert len(OwnLog.read(log)) > 1000
+        ended += traced.summaries[0].error is not None
+        size = path.stat().st_size
+        assert size <= limit or traced.summaries[0].error is None
+        with GCspyTrace(path) as trace:
+            assert trace.ended == (traced.summaries[0].error is None)
+            assert sum(len(one) for one in trace.batches()) <= traced.summaries[0].counts.events
+    assert ended > KILLS // 25
 
 
 def test_a_program_goes_on_when_gcspy_is_killed(programs: Path, tmp_path: Path) -> None:
