@@ -138,7 +138,11 @@ def _start_secs(python: Path) -> float:
 
     begin = Path(gcspy_counting.__file__).parent / "begin.py"
     with tempfile.TemporaryDirectory(prefix="gcspy-count-") as folder:
-        settings = {"result": f"{folder}/counts.json", "plan": "tree", "sites": "wide"}
+        settings: dict[str, object] = {
+            "result": f"{folder}/counts.json",
+            "plan": "tree",
+            "sites": "wide",
+        }
         settings |= {"include": (), "replan": True, "graph": None}
         counted = [str(python), str(begin), json.dumps(settings), "code", "pass"]
         alone = [str(python), "-c", "pass"]
