@@ -9,16 +9,23 @@ Knows the heap and the operations of a program, which `Mutator` reports; only `g
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
+from types import CodeType
 from typing import IO, Any, Final
 
 import numpy as np
 from gcspy_objects.gctrace.address_model import AddressParameters
 from gcspy_objects.gctrace.definitions import (
+    FrameDefinition,
+    SiteDefinition,
     ThreadDefinition,
     TypeDefinition,
     pack_definition,
+    pack_frame,
     pack_named,
+    pack_site,
     pack_thread,
     pack_type,
     pack_varint,
@@ -42,8 +49,8 @@ _COLLECTOR: Final = 1
 _WORD_BITS: Final = 3
 _NO_FACTS: Final[Mapping[str, str]] = {}
 _ROOM: Final = 1024
-_COLUMNS: Final = 8
-"""Of an event: kind, detail, thread, address, to, size, type, length."""
+_COLUMNS: Final = 9
+"""Of an event: kind, detail, thread, address, to, size, type, length, site."""
 
 Longs = NDArray[np.int64]
 
@@ -77,6 +84,60 @@ class _KnownObjects:
         self._rows = rows
 
 
+_HERE: Final = (lambda: 0).__code__.co_filename
+_BETWEEN: Final = frozenset(
+    {
+        _HERE,
+        os.path.join(os.path.dirname(_HERE), "mutator.py"),
+        os.path.join(os.path.dirname(_HERE), "programs", "stack.py"),
+    }
+)
+"""Files of the functions between a program and the recorder."""
+
+
+class _ProgramSites:
+    """Lines of a program that make objects, as allocation sites: a site is a line and a type.
+
+    Args:
+        writer: Where they are defined.
+    """
+
+    def __init__(self, writer: TraceWriter) -> None:
+        self._writer = writer
+        self._numbers: dict[tuple[CodeType, int, int], int] = {}
+        self._texts: dict[str, int] = {}
+
+    def current(self, type_: int) -> int:
+        """Return the number of the site that makes an object just now; 0: there is none.
+
+        Args:
+            type_: Number of the type.
+        """
+        frame = sys._getframe(1)
+        while frame.f_code.co_filename in _BETWEEN:
+            if frame.f_back is None:
+                return 0
+            frame = frame.f_back
+        key = frame.f_code, frame.f_lineno, type_
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._numbers) + 1
+            self._define(number, *key)
+        return number
+
+    def _define(self, number: int, code: CodeType, line: int, type_: int) -> None:
+        file = self._text(os.path.basename(code.co_filename))
+        frame = FrameDefinition(self._text(code.co_qualname), file, line)
+        site = SiteDefinition(type_, "", (number,))
+        self._writer.define([pack_frame(number, frame), pack_site(number, site)])
+
+    def _text(self, text: str) -> int:
+        if text not in self._texts:
+            self._texts[text] = len(self._texts) + 1
+            self._writer.define([pack_named(DefinitionKind.TEXT, self._texts[text], text)])
+        return self._texts[text]
+
+
 class TraceRecorder(CollectionListener):
     """Records a plan's heap, on which no object was made before; give it to `Mutator`.
 
@@ -108,13 +169,14 @@ class TraceRecorder(CollectionListener):
             file,
             {
                 "name": plan.title, "runtime": "GCspy simulator", "program": plan.name, "unit": "objects", "births": "all",
-                "deaths": "collections" if plan.moves else "told", "moves": "exact" if plan.moves else "none", "stacks": "none",
+                "deaths": "collections" if plan.moves else "told", "moves": "exact" if plan.moves else "none", "stacks": "line",
                 "types": "all", "pointers": "none", "contiguous": "0", "word_bytes": str(WORD_BYTES), **facts,
             },
             AddressParameters(3, WORD_BYTES, 0),
         )  # fmt: skip
         self._rows: list[tuple[int, ...]] = []
         self._types = 0
+        self._sites = _ProgramSites(self._writer)
         self._causes: dict[str, int] = {}
         self._known = _KnownObjects()
         self._used = plan.used_words()
@@ -157,6 +219,7 @@ class TraceRecorder(CollectionListener):
             address=address,
             size=size * WORD_BYTES,
             type_=type_id + 1,
+            site=self._sites.current(type_id + 1),
         )
 
     def stored(self, holder: int, field: int, target: int) -> None:
@@ -334,9 +397,9 @@ class TraceRecorder(CollectionListener):
 
     def _add(
         self, kind: RecordKind, *, detail: int = 0, thread: int = _COLLECTOR, address: int = 0, to: int = 0, size: int = 0, type_: int = 0,
-        length: int = 0,
+        length: int = 0, site: int = 0,
     ) -> None:  # fmt: skip
-        self._rows.append((kind, detail, thread, address, to, size, type_, length))
+        self._rows.append((kind, detail, thread, address, to, size, type_, length, site))
         self.events += 1
         if len(self._rows) >= _BLOCK_EVENTS:
             self._flush()
@@ -359,7 +422,7 @@ class TraceRecorder(CollectionListener):
             self._rows.clear()
 
     def _write(self, columns: Longs) -> None:
-        kind, detail, thread, address, to, size, type_, length = columns
+        kind, detail, thread, address, to, size, type_, length, site = columns
         count = len(kind)
         self._writer.write(
             EventColumns(
@@ -371,7 +434,7 @@ class TraceRecorder(CollectionListener):
                 to.copy(),
                 size.copy(),
                 type_.astype(np.int32),
-                np.zeros(count, np.int32),
+                site.astype(np.int32),
                 length.astype(np.int32),
                 np.zeros(count, np.int64),
             )

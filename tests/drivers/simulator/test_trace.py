@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from gcspy_drivers.simulator.heap import FORWARDED, Heap
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plans import make_plan
+from gcspy_drivers.simulator.programs.stack import Stack
 from gcspy_drivers.simulator.trace_recorder import TraceRecorder
 from gcspy_objects.heap import RebuiltHeap
 from gcspy_objects.records import RecordKind
 from gcspy_objects.trace import open_trace
 
+from gcspy.cli import main
 from tests.drivers.simulator.variants import HEAP_BYTES, ROOTS, VARIANTS, Variant, run_at_random
 
 SOME = [
@@ -100,3 +103,31 @@ def test_a_rebuilt_trace_is_the_heap_at_many_moments(variant: Variant, tmp_path:
         compare(variant, 2000, 200, tmp_path / f"{seed}.gctrace", seed) for seed in range(5)
     )
     assert total > 200 or variant.plan == "nogc"
+
+
+def test_sites_of_a_trace_count_what_the_lines_of_the_program_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = make_plan("semispace", Heap(HEAP_BYTES, roots=ROOTS))
+    path = tmp_path / "sites.gctrace"
+    mutator = Mutator(plan)
+    stack = Stack(mutator)
+    with path.open("wb") as file:
+        mutator.recorder = TraceRecorder(plan, file)
+        for number in range(60):
+            with stack.scope() as here:
+                here.new("Pair", fields=2)
+                if number % 3:
+                    here.empty().new("List", fields=1)
+                else:
+                    here.new("Dict", data=4)
+        mutator.recorder.end()
+    assert main(["objects", "sites", str(path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["type_name"], row["allocated_objects"]) for row in rows] == [
+        ("Pair", 60),
+        ("List", 40),
+        ("Dict", 20),
+    ]
+    assert all("(test_trace.py) @ " in row["site_name"] for row in rows)
+    assert len({row["site_name"] for row in rows}) == 3
