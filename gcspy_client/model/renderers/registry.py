@@ -16,6 +16,7 @@ from gcspy_protocol.errors import Unsupported
 from gcspy_client.model.renderers.bars import DistributionRenderer, ProfileRenderer
 from gcspy_client.model.renderers.bivariate import BivariateRenderer
 from gcspy_client.model.renderers.cell_renderers import HilbertRenderer, RowsRenderer, TilesRenderer
+from gcspy_client.model.renderers.curves import CurvesRenderer
 from gcspy_client.model.renderers.multiples import MultiplesRenderer
 from gcspy_client.model.renderers.renderer import Renderer
 
@@ -32,6 +33,7 @@ _OURS: tuple[type[Renderer], ...] = (
     DistributionRenderer,
     BivariateRenderer,
     MultiplesRenderer,
+    CurvesRenderer,
 )
 
 

@@ -33,6 +33,7 @@ TITLES = {
     "bivariate": "Two streams",
     "multiples": "Side by side",
     TABLE: "Table",
+    "curves": "Curves",
 }
 """Titles of the views that come with GCspy, in the order of their keys."""
 
@@ -40,6 +41,7 @@ _LEGENDS = {
     "hilbert": "Tiles with neighbouring addresses are neighbours here: a contiguous range of memory is a patch.",
     "histogram": "The height of a bar is the value of its tile; stripes: unknown.",
     "distribution": "The height of a bar is the number of tiles with these values; a click selects the first.",
+    "curves": "A curve for each stream of the space that has this unit, over the tiles.",
     "multiples": "Each panel uses the scale of its stream; select the panel to see its legend.",
 }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from gcspy_protocol.errors import LocalProtocolError
 
 from gcspy_drivers.simulator.driver.cost_meter import CostMeter
-from gcspy_drivers.simulator.driver.cost_spaces import cost_spaces
+from gcspy_drivers.simulator.driver.cost_spaces import BothSpace, cost_spaces
 from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.driver.heap_space import SimulatedHeapSpace, parts_of
 from gcspy_drivers.simulator.driver.options import SimulationOptions
@@ -75,6 +75,13 @@ class Companion:
         self._others: list[OtherSpace] = cost_spaces(server, self.plan, self.meter, prefix)
         if self.plan.generations() is not None:
             self._others.append(GenerationSpace(server, self.plan, prefix=prefix))
+
+    def compare(self, server: Server, plan: Plan, meter: CostMeter) -> None:
+        """Add spaces with the costs of the first collector beside those of this one."""
+        plans, meters = (plan, self.plan), (meter, self.meter)
+        self._others += [
+            BothSpace(server, plans, meters, pauses=pauses) for pauses in (False, True)
+        ]
 
     def turn(self, name: str, value: int | str) -> None:
         """Set a knob of its program as the first one's was."""

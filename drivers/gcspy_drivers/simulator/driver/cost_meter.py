@@ -117,6 +117,13 @@ class CostMeter(CollectionListener):
             found[-len(latest) :] = -(-np.array(latest, dtype=np.int64) // 10)
         return found
 
+    def longest_pauses(self, count: int) -> Words:
+        """The longest pauses in words, the longest first; 0 where there were fewer; a copy."""
+        found = np.zeros(count, dtype=np.int64)
+        longest = np.sort(np.array(self.lengths, dtype=np.int64))[::-1][:count]
+        found[: len(longest)] = -(-longest // 10)
+        return found
+
     @property
     def longest_words(self) -> int:
         """The longest pause in words."""

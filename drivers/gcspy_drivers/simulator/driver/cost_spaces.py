@@ -5,6 +5,7 @@ Level 2. Knows the meter; does not know how it counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from gcspy_drivers.simulator.driver.other_spaces import OtherSpace
 from gcspy_drivers.simulator.plan import Plan
 from gcspy_server.api import GatherRequest, Presentation, Server, StringNames
 
-__all__ = ["cost_spaces"]
+__all__ = ["BothSpace", "cost_spaces"]
 
 _PAUSES: Final = 64
 _WINDOWS: Final = np.array([1 << bits for bits in range(6, 16)], dtype=np.int64)
@@ -143,6 +144,66 @@ class _SumSpace(_CostSpace):
             meter.collections,
             meter.most_bytes,
         ]
+
+
+class BothSpace(OtherSpace):
+    """Two collectors in one space, a stream each, so that they can be drawn as two curves: utilisation by window, or the longest pauses.
+
+    Args:
+        server: Whose space it becomes.
+        plans: The two collectors.
+        meters: Their costs.
+        pauses: The longest pauses instead of the utilisation.
+    """
+
+    def __init__(
+        self, server: Server, plans: Sequence[Plan], meters: Sequence[CostMeter], *, pauses: bool
+    ) -> None:
+        super().__init__(plans[0])
+        self._meters, self._pauses = meters, pauses
+        self.space = server.add_space(
+            "Both: pauses" if pauses else "Both: utilisation",
+            names=self._names(),
+            driver="simulator",
+            tile_title="Pause " if pauses else "Windows of ",
+            description="The longest pauses of both collectors, the longest first, in words."
+            if pauses
+            else "The least share of the time that the program had in any window of this length, with both collectors.",
+        )
+        colours = (60, 110, 190), (220, 150, 40)
+        self._streams = [
+            add_count(
+                self.space, plan.name, plan.title, order=order, most=4096,
+                presentation=Presentation.PLUS, colour=colour, dtype="i4",
+            )
+            if pauses
+            else add_percent(
+                self.space, plan.name, plan.title, order=order, most=100, suffix=" %",
+                colour=colour, dtype="i4",
+            )
+            for order, (plan, colour) in enumerate(zip(plans, colours, strict=True), start=1)
+        ]  # fmt: skip
+
+    def _names(self) -> StringNames:
+        if self._pauses:
+            return StringNames([f"{number}" for number in range(1, _PAUSES + 1)])
+        return StringNames([f"{window:,} words" for window in _WINDOWS.tolist()])
+
+    def gather(self, request: GatherRequest) -> None:
+        """Compute both."""
+        if not request.wants(self.space):
+            return
+        self.space.reset()
+        for stream, meter in zip(self._streams, self._meters, strict=True):
+            if self._pauses:
+                stream.data[:] = meter.longest_pauses(_PAUSES)
+                stream.set_summary(meter.longest_words)
+                continue
+            found = meter.utilisation_percent(_WINDOWS)
+            known = ~np.isnan(found)
+            stream.data[known] = found[known].astype(np.int64)
+            stream.set_unknown(~known)
+            stream.set_summary(int(meter.throughput_percent), 100)
 
 
 def cost_spaces(server: Server, plan: Plan, meter: CostMeter, prefix: str = "") -> list[OtherSpace]:

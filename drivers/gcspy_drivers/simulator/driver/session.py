@@ -152,6 +152,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
             )
         elif options.beside:
             self._beside = Companion(options, roots=len(self.heap.roots), server=self.server)
+            if self._meter is not None:
+                self._beside.compare(self.server, self.plan, self._meter)
         listener: CollectionListener = self
         if self._meter is not None:
             self._meter.next = self

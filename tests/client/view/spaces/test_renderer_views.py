@@ -32,7 +32,7 @@ from tests.client.conftest import MakeWindow
 from tests.client.watching import Wait, Watched
 from tests.matrix import matrix
 
-DRAWN = ["rows", "hilbert", "histogram", "distribution", "bivariate", "multiples"]
+DRAWN = ["rows", "hilbert", "histogram", "distribution", "bivariate", "multiples", "curves"]
 
 
 def canvas_of(window: MainWindow, space: int = 1) -> RendererCanvas:
@@ -193,12 +193,12 @@ def test_the_view_is_chosen_by_key_and_by_menu_and_is_the_spaces_own(
     menu = PlainMenu()
     window.spaces.views_asked.emit(1, menu)
     entries = {action.text().split("\t")[0]: action for action in menu.actions()}
-    assert entries["Side by side"].isChecked()
+    assert entries["Curves"].isChecked()
     entries["Tiles"].trigger()
     assert window.spaces.panels[1].view is None
     assert window.spaces.panels[1].canvas.isVisible()
     window.undo.undo()
-    assert window.session.looks.of(1).view == "multiples"
+    assert window.session.looks.of(1).view == "curves"
     menu.deleteLater()
 
 
