@@ -80,11 +80,13 @@ BY_NAME_ONLY = {
     "leaks": "benchmarks.leaks.leaks",
     "site_counts": "benchmarks.cpython.site_counts",
     "counter_cost": "benchmarks.cpython.counter_cost",
+    "counter_encodings": "benchmarks.cpython.counter_encodings",
     "counts_beside_trace": "benchmarks.cpython.counts_beside_trace",
     "jvm_holders": "benchmarks.jvm.jvm_holders",
     "jvm_samples": "benchmarks.jvm.jvm_samples",
     "jvm_poll": "benchmarks.jvm.jvm_poll",
     "jvm_exact": "benchmarks.jvm.jvm_exact",
+    "jvm_site_counts": "benchmarks.jvm.jvm_site_counts",
     "jvm_slowdown": "benchmarks.jvm.jvm_slowdown",
     "jvm_objects": "benchmarks.jvm.jvm_objects",
 }

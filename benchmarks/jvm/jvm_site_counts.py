@@ -79,25 +79,25 @@ def _processor_secs(command: list[str]) -> tuple[float, subprocess.CompletedProc
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, done
 
 
-def _counted(command: list[str], plan: str) -> tuple[float, Counter[str], int, int]:
+def _counted(command: list[str], plan: str) -> tuple[float, tuple[Counter[str], int, int]]:
     gcspy = [sys.executable, "-m", "gcspy", "count", "--json", "--plan", plan]
     secs, done = _processor_secs([*gcspy, *command])
     report = json.loads(done.stderr[done.stderr.index("{") :])
     counts: Counter[str] = Counter()
     for site in report["sites"]:
         counts[f"{site['file']}:{site['line']} {site['what']}"] += site["count"]
-    return secs, counts, int(report["increments"]), int(done.stdout)
+    return secs, (counts, int(report["increments"]), int(done.stdout))
 
 
 def measure(java: str, name: str, classes: Path, pairs: int) -> dict[str, Any]:
     """Run one program alone, with a counter for each site and with shared ones."""
     command = [java, "-XX:+UseSerialGC", "-cp", str(classes), name]
     ratios: dict[str, list[float]] = {"site": [], "shared": []}
-    found = {}
+    found: dict[str, tuple[Counter[str], int, int]] = {}
     for _ in range(pairs):
         for plan in ratios:
             alone, _ = _processor_secs(command)
-            secs, *found[plan] = _counted(command, "site" if plan == "site" else "tree")
+            secs, found[plan] = _counted(command, "site" if plan == "site" else "tree")
             ratios[plan].append(secs / alone)
     counts, increments, made = found["shared"]
     return {
