@@ -59,8 +59,8 @@ def command(
     With --to anttracks it is a folder with the files of an AntTracks trace; a trace with frees
     cannot become one.
 
-    TRACE may also be a file of heaptrack, if FILE ends in .gctrace: blocks and whole stacks, without
-    addresses.
+    TRACE may also be a file of heaptrack or memray, if FILE ends in .gctrace: blocks and whole
+    stacks, of heaptrack without addresses. Files of memray need its library: pip install memray.
 
     TRACE may also be a trace of GCspy 1.0 (2002): what its server sent, compressed by gzip or not; or
     the address of a file, such as s3://BUCKET/NAME, which is copied first.
@@ -101,9 +101,10 @@ def _convert(
                 "--tile-bytes and --clock-bytes are for recordings: an object trace has neither"
             )
         from gcspy_objects.heaptrack.conversion import is_heaptrack
+        from gcspy_objects.memray.conversion import is_memray
 
-        if target == "gctrace" and is_heaptrack(trace):
-            _convert_heaptrack(trace, output, force=force, as_json=as_json)
+        if target == "gctrace" and (is_heaptrack(trace) or is_memray(trace)):
+            _convert_other(trace, output, force=force, as_json=as_json)
         elif target == "gctrace":
             _convert_trace(trace, output, force=force, as_json=as_json)
         else:
@@ -149,20 +150,22 @@ def _convert(
         raise ended
 
 
-def _convert_heaptrack(trace: Path, output: Path, *, force: bool, as_json: bool) -> None:
-    """Write a file of heaptrack as an object trace of ours."""
-    from gcspy_objects.heaptrack.conversion import convert_heaptrack
+def _convert_other(trace: Path, output: Path, *, force: bool, as_json: bool) -> None:
+    """Write a file of heaptrack or memray as an object trace of ours."""
+    from gcspy_objects.heaptrack.conversion import convert_heaptrack, is_heaptrack
+    from gcspy_objects.memray.conversion import convert_memray
 
     from gcspy.recorder.new_file import new_file
 
     with new_file(output, replace=force) as part, part.open("wb") as file:
-        events = convert_heaptrack(trace, file)
+        without = is_heaptrack(trace)
+        events = convert_heaptrack(trace, file) if without else convert_memray(trace, file)
     size, before = output.stat().st_size, trace.stat().st_size
     facts = {"file": str(output), "events": events, "bytes": size, "bytes_before": before}
     say(
         json.dumps(facts)
         if as_json
-        else f"gcspy: {output}: {events:,} events, {size:,} bytes; {before:,} bytes before, without addresses"
+        else f"gcspy: {output}: {events:,} events, {size:,} bytes; {before:,} bytes before{', without addresses' if without else ''}"
     )
 
 
