@@ -34,7 +34,7 @@ from gcspy_server.drivers import (
     find_drivers,
     load_driver,
 )
-from gcspy_server.heap_question import HeapQuestion, HeapQuestionKind
+from gcspy_server.heap_question import HeapQuestion, HeapQuestionKind, Investigator
 from gcspy_server.interpreter.core import NEVER, EventForecast
 from gcspy_server.interpreter.gather_request import GatherRequest
 from gcspy_server.memory_report import MemoryQuestion
@@ -67,6 +67,7 @@ __all__ = [
     "GatherRequest",
     "HeapQuestion",
     "HeapQuestionKind",
+    "Investigator",
     "ServedSession",
     "MemoryQuestion",
     "MemoryReport",

@@ -23,7 +23,7 @@ from gcspy_server.driver_recognition import (
     Specificity,
     find_drivers,
 )
-from gcspy_server.heap_question import HeapQuestion
+from gcspy_server.heap_question import HeapQuestion, Investigator
 from gcspy_server.interpreter.cost_accounting import LEVEL
 from gcspy_server.memory_report import MemoryQuestion
 from gcspy_server.server import Server
@@ -272,6 +272,10 @@ class Driver(ABC):
             found=cls.__name__,
             known="the driver cpython",
         )
+
+    def investigator(self) -> Investigator | None:
+        """Return what answers such questions within this session, if that knows more than `investigate`; None: it does not."""
+        return None
 
     @classmethod
     def explain_memory(

@@ -170,7 +170,8 @@ def _opened_process(options: ServingOptions) -> tuple[DriverGroup, Server]:
         given=named_values(options.values),
     )
     server = _server_of(driver, options)
-    server.investigate_with(partial(investigate, driver.names, options.pid))
+    known = partial(investigate, driver.names, options.pid)
+    server.investigate_with(driver.investigator() or known)
     server.explain_memory_with(partial(explain_memory, driver.names, options.pid))
     return driver, server
 

@@ -25,6 +25,7 @@ from gcspy_protocol.errors import DriverError, TargetError, TargetGone
 from gcspy_protocol.model import PauseActsOn
 
 from gcspy_server.drivers import Driver, ServerDescription, SteppedDriver, WaitingDriver
+from gcspy_server.heap_question import Investigator
 from gcspy_server.hosting.driver_server import CLOCK, DriverServer, Share
 from gcspy_server.hosting.driver_thread import DriverHangs, DriverThread
 from gcspy_server.hosting.fault_text import fault_text, label_of
@@ -212,6 +213,10 @@ class DriverGroup:
             member.server.check_values()
 
     # ------------------------------------------------------------- between the ticks
+
+    def investigator(self) -> Investigator | None:
+        """Return what answers questions about objects within this session, of the first driver that has something."""
+        return next(filter(None, (one.driver.investigator() for one in self._members)), None)
 
     @property
     def waits(self) -> bool:

@@ -51,7 +51,10 @@ from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_drivers.remote.pages.written_pages import WrittenPages
 from gcspy_server.api import (
     AttachOptions,
+    DetailTable,
     GatherRequest,
+    HeapQuestion,
+    Investigator,
     Server,
     ServerDescription,
 )
@@ -88,7 +91,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._asked_for_accesses = False
         self._read_still = False  # whether the target stood still until everything was read
         self._pages: WrittenPages | None = None
-        self._using_pages = threading.Lock()  # by one of two threads: see `announced_aside`
+        self._is_open = True
+        self._using_pages = threading.RLock()  # by one thread: see `announced_aside` and `_idle_at`
         self._writes: PoolWrites | None = None
         self._accesses_shown: tuple[HeapReading, int, CellAccesses] | None = None
         self._site_counts: SiteCounts | None = None
@@ -159,7 +163,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
                 lambda writes: writes.announced(event.kind, event.generation, arenas)
             )
         if self._accesses is not None and self._accesses.ends_at(event):
-            self._accesses.announced(event, arenas())
+            with self._using_pages:
+                self._accesses.announced(event, arenas())
         if self._writes is not None:
             self._follow_writes(lambda writes: writes.let_collect())
 
@@ -231,7 +236,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         if self._writes is None:
             return
         try:
-            step(self._writes)
+            with self._using_pages:
+                step(self._writes)
         except (TargetGone, NotPermitted):
             raise
         except TargetError:
@@ -265,7 +271,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             wanted = self.level >= POOLS and any(
                 self.server.outlook(kind).period for kind in (CLOCK, *EXACT_KINDS)
             )
-            self._accesses.follow(self._target.arenas(self._interpreters), wanted=wanted)
+            with self._using_pages:
+                self._accesses.follow(self._target.arenas(self._interpreters), wanted=wanted)
 
     def _accesses_of(self, reading: HeapReading) -> tuple[CellAccesses | None, str]:
         """Return the accesses to the pools of a reading, and to which time they belong."""
@@ -287,6 +294,30 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             shown = self._accesses_shown = reading, accesses.number, found
         return shown[2], accesses.since(time.monotonic_ns())
 
+    def investigator(self) -> Investigator | None:
+        """Return what answers questions about objects and says how much of them is idle, if accesses are seen."""
+        return self._investigate if self._accesses is not None else None
+
+    def _investigate(
+        self, question: HeapQuestion, progress: Callable[[str, int, int], None]
+    ) -> DetailTable:
+        from gcspy_drivers.cpython.graph.answers import answer
+
+        with Target(self.process.pid) as target:
+            return answer(target, question, progress, self._idle_at)
+
+    def _idle_at(self, address: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.bool_], str]:
+        """Return whether the pool of each address is known not to have been accessed, (n,), and in which time; in any thread."""
+        nothing = np.zeros(len(address), dtype=np.bool_)
+        with self._using_pages:
+            accesses = self._accesses
+            if accesses is None or accesses.problem or not self._is_open:
+                return nothing, ""
+            accesses.refresh(self._target.arenas(self._interpreters))
+            mask = np.uint64(self._target.geometry.pool_bytes - 1)
+            found = accesses.of_pools(address & ~mask)
+            return found.known & (found.accessed_bytes == 0), accesses.since(time.monotonic_ns())
+
     def start(self) -> None:
         """Add the spaces; nothing is held yet, so the first memory map is read now."""
         super().start()
@@ -300,9 +331,11 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def close(self) -> None:
         """Release the target."""
         self._map_reader.wait()
-        for each in (self._accesses, self._writes, self._pages):
-            if each is not None:
-                each.close()
+        with self._using_pages:
+            self._is_open = False
+            for each in (self._accesses, self._writes, self._pages):
+                if each is not None:
+                    each.close()
         if self._site_counts is not None:
             self._site_counts.close()
         super().close()

@@ -8,6 +8,8 @@ Knows graphs and their names; does not know runtimes, the wire, or the command l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -29,6 +31,7 @@ from gcspy_server.api import (
 __all__ = [
     "HOLDER",
     "HOLDER_TYPE",
+    "IDLE",
     "RETAINED",
     "KnownHeap",
     "Namer",
@@ -52,6 +55,11 @@ _HOLDERS: Final = DetailColumn(
 )
 RETAINED: Final = DetailColumn(
     name="Retained", kind=ColumnKind.BYTES, about="What would be freed with the holder"
+)
+IDLE: Final = DetailColumn(
+    name="Idle",
+    kind=ColumnKind.BYTES,
+    about="Bytes on pages that the program did not access since its last full collection: at least so many",
 )
 _ADDRESS: Final = DetailColumn(
     name="Address", kind=ColumnKind.TEXT, about="Where the holder is; of several, the first"
@@ -101,7 +109,11 @@ class Namer(Protocol):
 
 
 def answer_table(
-    heap: KnownHeap, tree: DominatorTree, namer: Namer, question: HeapQuestion
+    heap: KnownHeap,
+    tree: DominatorTree,
+    namer: Namer,
+    question: HeapQuestion,
+    idle: NDArray[np.int64] | None = None,
 ) -> DetailTable:
     """Answer one question.
 
@@ -110,13 +122,15 @@ def answer_table(
         tree: Their dominators.
         namer: Their names.
         question: The question.
+        idle: (n,) the bytes of each object that were not accessed; None: not known, and no column.
 
     Raises:
         TargetError: There are no such objects.
     """
     if question.kind is HeapQuestionKind.HOLDERS:
-        return holder_table(heap, tree, namer, chosen_objects(heap, question), question.most)
-    return dominator_table(heap, tree, namer, question.most)
+        chosen = chosen_objects(heap, question)
+        return holder_table(heap, tree, namer, chosen, question.most, idle)
+    return dominator_table(heap, tree, namer, question.most, idle)
 
 
 def chosen_objects(heap: KnownHeap, question: HeapQuestion) -> NDArray[np.int32]:
@@ -166,6 +180,7 @@ def holder_table(
     namer: Namer,
     chosen: NDArray[np.int32],
     most: int,
+    idle: NDArray[np.int64] | None = None,
 ) -> DetailTable:
     """Table of the holders of some objects, the holder of the most bytes first.
 
@@ -175,6 +190,7 @@ def holder_table(
         namer: Their names.
         chosen: (k,) the objects.
         most: Rows.
+        idle: See `answer_table`.
     """
     retained = tree.retained(heap.own)
     groups = holders(heap.graph, tree, chosen, heap.own, heap.namespaces, most=len(chosen))
@@ -197,7 +213,7 @@ def holder_table(
         )
     left = groups[most:]
     unreached = len(chosen) - sum(group.objects for group in groups)
-    return DetailTable(
+    table = DetailTable(
         columns=(HOLDER, HOLDER_TYPE, _OBJECTS, _BYTES, _HOLDERS, RETAINED, _ADDRESS),
         rows=tuple(rows),
         rest=len(left),
@@ -215,6 +231,28 @@ def holder_table(
         note=f"{unreached:,} of {len(chosen):,} objects are held by nothing that was seen"
         if unreached
         else "",
+    )
+    if idle is None:
+        return table
+    others = holders(heap.graph, tree, chosen, idle, heap.namespaces, most=len(chosen))
+    found: dict[tuple[int, ...], list[int]] = {}
+    for one in others:
+        found.setdefault(one.holders, []).append(one.own_bytes)
+    cells: list[int | None] = []
+    for group in groups:
+        sizes = found.get(group.holders, [])
+        cells.append(sizes[0] if len(sizes) == 1 else None)
+    rest = sum(one or 0 for one in cells[most:]) if None not in cells[most:] else None
+    return _with_idle(table, cells[:most], rest)
+
+
+def _with_idle(table: DetailTable, cells: Sequence[int | None], rest: int | None) -> DetailTable:
+    """Add the column before the last one, the address."""
+    return replace(
+        table,
+        columns=(*table.columns[:-1], IDLE, table.columns[-1]),
+        rows=tuple((*row[:-1], cell, row[-1]) for row, cell in zip(table.rows, cells, strict=True)),
+        rest_cells=(*table.rest_cells[:-1], rest, table.rest_cells[-1]) if table.rest_cells else (),
     )
 
 
@@ -235,8 +273,14 @@ def uppermost(heap: KnownHeap, tree: DominatorTree) -> NDArray[np.int32]:
     return tops[~heap.namespaces[tops]]
 
 
-def dominator_table(heap: KnownHeap, tree: DominatorTree, namer: Namer, most: int) -> DetailTable:
-    """List the objects that keep most alive: the topmost ones that are not namespaces, the largest first."""
+def dominator_table(
+    heap: KnownHeap,
+    tree: DominatorTree,
+    namer: Namer,
+    most: int,
+    idle: NDArray[np.int64] | None = None,
+) -> DetailTable:
+    """List the objects that keep most alive: the topmost ones that are not namespaces, the largest first; `idle` as in `answer_table`."""
     retained = tree.retained(heap.own)
     count = tree.retained(np.ones(heap.graph.nodes, dtype=np.int64))
     tops = uppermost(heap, tree)
@@ -252,7 +296,7 @@ def dominator_table(heap: KnownHeap, tree: DominatorTree, namer: Namer, most: in
         for top in tops[:most].tolist()
     ]
     left = tops[most:]
-    return DetailTable(
+    table = DetailTable(
         columns=(
             DetailColumn(name="Object", kind=ColumnKind.TEXT, about="How a root leads to it"),
             HOLDER_TYPE,
@@ -266,3 +310,7 @@ def dominator_table(heap: KnownHeap, tree: DominatorTree, namer: Namer, most: in
         if len(left)
         else (),
     )
+    if idle is None:
+        return table
+    kept = tree.retained(idle)
+    return _with_idle(table, kept[tops[:most]].tolist(), int(kept[left].sum()))

@@ -17,7 +17,7 @@ from gcspy_client.model.panels.one_object import address_of
 __all__ = ["HolderNode", "holder_tree", "steps_of"]
 
 _ADDRESS, _HOLDERS = "Address", "Holders"
-_SUMMED = ("Objects", "Bytes")
+_SUMMED = ("Objects", "Bytes", "Idle")
 _MOST_STEPS, _MOST_CHARS = 64, 2000
 """A longer path is not divided: it would not be readable, and make a tree as deep as it is long."""
 _OPENING, _CLOSING = "([{<", ")]}>"

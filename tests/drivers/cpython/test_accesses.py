@@ -22,7 +22,14 @@ from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.pages.accesses import CellAccesses
 from gcspy_drivers.remote.pages.trial import try_pages
 
-from gcspy_server.api import AttachOptions, Event, ServerSpace, StringNames
+from gcspy_server.api import (
+    AttachOptions,
+    Event,
+    HeapQuestion,
+    HeapQuestionKind,
+    ServerSpace,
+    StringNames,
+)
 from tests.drivers.cpython.stubbed import StubbedTarget, Watching
 from tests.drivers.cpython.test_recorded import LIBRARY
 from tests.drivers.targets import VERSIONS, find_python
@@ -387,3 +394,51 @@ def test_full_collections_do_not_wait_for_events_that_are_not_gathered_yet(
             assert pools <= found
             assert len(found & everything - pools) <= 8
         target.say("end")
+
+
+BY_HOLDER = """
+class Item:
+    __slots__ = ("x",)
+gc.disable()
+CACHE, LIVE = [Item() for _ in range(30000)], [Item() for _ in range(20000)]
+stub = begin()
+sys.stdin.readline()
+gc.collect()
+for one in LIVE:
+    one.x = None
+del one
+say("used")
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.soak
+def test_holders_say_how_much_of_what_they_hold_is_idle() -> None:
+    with (
+        StubbedTarget(sys.executable, BY_HOLDER) as target,
+        Watching(target, may_hold=False) as watching,
+    ):
+        session = Session(target, watching)
+        session.without_limit()
+        session.tick()
+        target.say("collect and use")
+        assert session.line() == "used"
+        session.accessed()
+        ask = watching.driver.investigator()
+        assert ask is not None
+        question = HeapQuestion(kind=HeapQuestionKind.HOLDERS, type_name="Item")
+        table = ask(question, lambda *_: None)
+        names = [column.name for column in table.columns]
+        assert names[-2:] == ["Idle", "Address"]
+        found = {str(row[0]): row for row in table.rows}
+        cache, live = (
+            next(row for way, row in found.items() if way.endswith(end))
+            for end in ("CACHE", "LIVE")
+        )
+        size = names.index("Bytes")
+        (idle, whole), (idle_live, whole_live) = (
+            (int(str(row[-2])), int(str(row[size]))) for row in (cache, live)
+        )
+        assert whole * 0.97 < idle <= whole
+        assert idle_live < whole_live * 0.03
+        assert "accesses since the last full collection" in table.note

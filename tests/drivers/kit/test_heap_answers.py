@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from gcspy_drivers.kit.heap_answers import answer_table, chosen_objects
 from gcspy_protocol.errors import TargetError
@@ -131,3 +132,18 @@ def test_objects_are_chosen_that_begin_in_an_extent() -> None:
             TargetError, match=f"no {what} that a root leads to begins in the 15 bytes from 0x1001"
         ):
             chosen(heap, type_name, 0x1001, 15)
+
+
+def test_idle_bytes_are_summed_as_the_others_are() -> None:
+    heap = shop()
+    idle = np.zeros(heap.graph.nodes, dtype=np.int64)
+    idle[3:7], idle[13], idle[19] = 30, 40, 2
+    question = HeapQuestion(kind=HeapQuestionKind.HOLDERS, type_name="Order", most=2)
+    table = answer_table(heap, heap.tree, Numbered(heap), question, idle)
+    assert [column.name for column in table.columns][-2:] == ["Idle", "Address"]
+    assert [(row[0], row[-2]) for row in table.rows] == [("holder 1", 120), ("holder 2", 40)]
+    assert table.rest_cells[-2] == 2
+    question = HeapQuestion(kind=HeapQuestionKind.DOMINATORS, type_name="", most=1)
+    table = answer_table(heap, heap.tree, Numbered(heap), question, idle)
+    assert [(row[3], row[-2]) for row in table.rows] == [(400, 120)]
+    assert table.rest_cells[-2] == 42

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,6 +196,54 @@ def test_the_driver_tells_bytes_by_size_class_and_no_age_that_nobody_could_have_
         assert int(heap["Not written for"].data.max()) >= 20
     finally:
         driver.close()
+
+
+_KILLED = """
+import sys
+from gcspy_drivers.malloc.driver import MallocDriver
+from gcspy_server.api import AttachOptions
+options = AttachOptions(level=3, values={"mode": "passive", "ages": "on"})
+driver = MallocDriver.attach(int(sys.argv[1]), options)
+driver.open(driver.describe().server())
+driver.server.add_observer(lambda _sent: None)
+driver.tick()
+print(driver._reader.ages.begun_nanos > 0, flush=True)
+sys.stdin.readline()
+"""
+
+
+def _protected(pid: int) -> int:
+    """Count the mappings that are registered with a userfaultfd for protection."""
+    return Path(f"/proc/{pid}/smaps").read_text().count(" uw")
+
+
+def test_a_program_goes_on_when_gcspy_was_killed_and_nothing_of_it_is_protected(
+    program: _Program,
+) -> None:
+    pid = program.process.pid
+    before = set(Path(f"/proc/{pid}/fd").iterdir())
+    with subprocess.Popen(
+        [sys.executable, "-c", _KILLED, str(pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as sidecar:
+        try:
+            assert sidecar.stdout is not None
+            assert sidecar.stdout.readline() == "True\n"
+            followed = _protected(pid)
+            assert followed > 0 or not try_pages().works
+        finally:
+            sidecar.send_signal(signal.SIGKILL)
+    assert _protected(pid) == 0
+    program.write(0, _CHUNKS + 1)  # each page that was protected can be written
+    assert program.process.poll() is None
+    assert set(Path(f"/proc/{pid}/fd").iterdir()) == before
+    # And it can be followed again.
+    with Process(pid) as process:
+        pages, _ = unprepared_process.open_written_pages(process)
+        pages.close()
+    program.write(0, 1)
 
 
 def test_a_refusal_is_told_and_the_rest_is_shown(

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from gcspy_objects.graph.dominators import dominators
 from gcspy_objects.graph.kernels import compile_kernels
+from numpy.typing import NDArray
 
 from gcspy_drivers.cpython.allocations.sites import sites_of_objects
 from gcspy_drivers.cpython.allocations.tracemalloc import Traces, read_traces
@@ -33,7 +34,7 @@ from gcspy_server.api import (
     MemoryReport,
 )
 
-__all__ = ["GARBAGE", "answer", "explain"]
+__all__ = ["GARBAGE", "IdleSource", "answer", "explain"]
 
 GARBAGE: Final = "garbage: objects that refer to each other, not collected"
 """Name, as a holder, of all objects that no root leads to."""
@@ -45,8 +46,15 @@ _MOST_UNEXPLAINED: Final = 0.05
 """Share of the objects that may have more references than their count allows; beyond it the copy counts as torn."""
 
 
+IdleSource = Callable[[NDArray[np.uint64]], tuple[NDArray[np.bool_], str]]
+"""Takes addresses, (n,), and returns whether the memory there is known not to have been accessed, (n,), and in which time."""
+
+
 def answer(
-    target: Target, question: HeapQuestion, progress: Callable[[str, int, int], None]
+    target: Target,
+    question: HeapQuestion,
+    progress: Callable[[str, int, int], None],
+    idle_at: IdleSource | None = None,
 ) -> DetailTable:
     """Answer one question.
 
@@ -54,6 +62,7 @@ def answer(
         target: The process.
         question: The question.
         progress: Called with the current step, its progress, and its total.
+        idle_at: Knows accesses; None: nobody does.
 
     Raises:
         TargetGone: The target has ended.
@@ -68,7 +77,11 @@ def answer(
     progress("finding dominators", 0, 0)
     tree = dominators(graph.graph)
     namer = Namer(graph, source.memory)
-    table = answer_table(graph, tree, namer, question)
+    idle, since = None, ""
+    if idle_at is not None:
+        untouched, since = idle_at(graph.address.astype(np.uint64))
+        idle = np.where(untouched, graph.own - graph.elsewhere, 0)
+    table = answer_table(graph, tree, namer, question, idle)
     return DetailTable(
         columns=table.columns,
         rows=table.rows,
@@ -77,7 +90,7 @@ def answer(
         note=_note(
             source,
             graph,
-            "; ".join(filter(None, (_allocated(target, graph, question), table.note))),
+            "; ".join(filter(None, (_allocated(target, graph, question), table.note, since))),
         ),
     )
 
