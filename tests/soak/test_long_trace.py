@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -43,12 +44,20 @@ def test_a_seek_in_a_long_trace_is_bounded(
         assert heap.checkpoints.nbytes <= Keep().bytes
 
 
+def disk_bytes(folder: Path) -> int:
+    """Bytes of all files in a folder."""
+    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+
+
 def test_three_questions_read_a_trace_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GCSPY_CACHE", str(tmp_path / "cache"))
     trace = tmp_path / "trace"
+    clock = time.monotonic()
     Synthetic().write(trace, GATHERED)
+    with capfd.disabled():
+        print(f"\n{GATHERED:,} events written in {time.monotonic() - clock:.1f} s by the clock")
     for one in trace.iterdir():
         os.utime(one, (time.time() - 100,) * 2)
     for number, question in enumerate(("types", "survival", "collections")):
@@ -59,6 +68,7 @@ def test_three_questions_read_a_trace_once(
         rows = json.loads(capfd.readouterr().out)["rows"]
         with capfd.disabled():
             print(
-                f"{question}: {time.process_time() - spent:.1f} s of processor, {time.monotonic() - clock:.1f} s by the clock, load {os.getloadavg()[0]:.1f}"
+                f"{question}: {time.process_time() - spent:.1f} s of processor, {time.monotonic() - clock:.1f} s by the clock, load {os.getloadavg()[0]:.1f};"
+                f" at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB resident so far, {disk_bytes(tmp_path) / 1e9:.2f} GB of disk"
             )
         assert rows

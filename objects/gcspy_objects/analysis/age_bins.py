@@ -190,6 +190,7 @@ def age_bins(
             *arrays, collection_bytes, last_full, found.total_bytes, int(collections), *sums
         ) < len(arrays[0]):
             return None
+        del lives, arrays  # before the next ones are read
     places = np.flatnonzero(sums[0])
     if not len(places):
         return None
