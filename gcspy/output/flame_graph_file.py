@@ -13,6 +13,7 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+from gcspy_protocol.text.short_places import short_place
 from gcspy_protocol.text.visible import visible
 
 from gcspy_client.model.panels.flame_graph import FlameGraph, box_colour, change_colour
@@ -77,6 +78,8 @@ def flame_svg(
         else:
             colour = change_colour(int(graph.before[box]), int(graph.bytes[box]), most, dark=dark)
         letters = int((width * inner - 6) / _LETTER)
+        if len(name) > letters:
+            name = short_place(name)
         text = name if len(name) <= letters else (name[: letters - 2] + ".." if letters > 3 else "")
         share = int(graph.bytes[box]) / whole
         yield (
@@ -105,7 +108,8 @@ function show(f){for(const b of boxes){
  const x=@MARGIN+(above?0:(b.l-f.l)/f.w)*@INNER,w=(above?1:b.w/f.w)*@INNER;
  b.rect.setAttribute('x',x);b.rect.setAttribute('width',Math.max(w-0.5,0.3));b.rect.style.opacity=above&&b!==f?0.6:1;
  b.text.setAttribute('x',x+3);const n=Math.floor((w-6)/@LETTER);
- b.text.textContent=b.name.length<=n?b.name:n>3?b.name.slice(0,n-2)+'..':'';}}
+ let t=b.name;if(t.length>n)t=t.replace(/\\((?:[^()\\/]*\\/)+(?=[^()\\/]+\\))/,'(\u2026/');
+ b.text.textContent=t.length<=n?t:n>3?t.slice(0,n-2)+'..':'';}}
 for(const b of boxes){b.g.addEventListener('click',()=>show(b));
  b.g.addEventListener('mouseover',()=>{said.textContent=b.title;});b.g.addEventListener('mouseout',()=>{said.textContent='';});}
 function search(){const t=prompt('Find functions and types that contain:');if(t===null)return;let s=0;const taken=[];

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from gcspy_protocol.text.short_places import short_place
+
 __all__ = ["distinct_names"]
 
 _RANGE: Final = re.compile(r"\[0x([0-9a-f]+), 0x[0-9a-f]+\)")
@@ -26,7 +28,9 @@ def distinct_names(names: Sequence[str]) -> list[str]:
         starts = [found[1] for found in ranges if found is not None]
         width = max(map(len, starts), default=0)
         return _shortened([start.rjust(width, "0") for start in starts], whole="0x")
-    return _shortened(list(names), whole="")
+    # Sites are told apart by their functions and files, and rarely by the folders of these.
+    places = [short_place(name) for name in names]
+    return _shortened(places if len(set(places)) == len(set(names)) else list(names), whole="")
 
 
 def _shortened(names: list[str], *, whole: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from gcspy_protocol.text.short_places import short_place
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -22,6 +23,8 @@ __all__ = ["FlameCanvas"]
 _ROW: Final = 19
 _LEAST: Final = 0.6
 _TEXT_LEAST: Final = 28.0
+_MOST_LETTERS: Final = 500
+"""Of a name that are measured."""
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -191,9 +194,12 @@ class FlameCanvas(QWidget):
                     painter.drawRect(rect.adjusted(1, 1, -1, -1))
                 if rect.width() >= _TEXT_LEAST:
                     painter.setPen(QColor("#ffffff" if dark else "#000000"))
+                    name, metrics = graph.name[box], painter.fontMetrics()
+                    if metrics.horizontalAdvance(name[:_MOST_LETTERS]) > rect.width() - 6:
+                        name = short_place(name)
                     words = elided(
-                        painter.fontMetrics(),
-                        graph.name[box],
+                        metrics,
+                        name,
                         Qt.TextElideMode.ElideRight,
                         rect.width() - 6,
                     )

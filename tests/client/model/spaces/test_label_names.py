@@ -25,6 +25,15 @@ def test_words_are_not_cut() -> None:
     assert distinct_names(["same", "same"]) == ["same", "same"]
 
 
+def test_sites_are_named_without_the_folders_of_their_files() -> None:
+    assert distinct_names(["f (/usr/lib/a.py) @ 3", "g (/usr/lib/b.py) @ 4"]) == [
+        "f (…/a.py) @ 3",
+        "g (…/b.py) @ 4",
+    ]
+    assert len(set(distinct_names(["f (/usr/a.py) @ 3", "f (/opt/a.py) @ 3"]))) == 2
+    assert distinct_names(["f (a.py) @ 3", "g (int) @ 20"]) == ["f (a.py) @ 3", "g (int) @ 20"]
+
+
 @given(st.lists(st.text(min_size=1, max_size=30), unique=True, max_size=30))
 def test_different_names_stay_different(names: list[str]) -> None:
     short = distinct_names(names)
