@@ -1,15 +1,21 @@
-"""Students by program: sockets that follow a leader through a lesson and answer, in one thread; one in ten on a bad link."""
+"""Students by program: sockets that follow a leader through a lesson and answer, in several processes; one in ten on a bad link.
+
+A bad link is emulated: a student on one reads some kilobytes, then waits. The kernel's own (netem) is missing in many containers.
+"""
 
 from __future__ import annotations
 
+import json
 import random
 import selectors
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
@@ -20,9 +26,9 @@ from gcspy_protocol.limits import CLIENT_LIMITS
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import Role
 
-from gcspy_client.lessons import Lesson
+from gcspy_client.lessons import Lesson, find_lesson
 
-__all__ = ["ClassMembers", "Student"]
+__all__ = ["ClassMembers", "MemberProcesses", "MemberState", "Student"]
 
 _READ = {FrameType.LOOKED, FrameType.PING}
 _LENGTH_AND_TYPE = struct.Struct("<IB7xQ")
@@ -188,3 +194,98 @@ class ClassMembers:
             student.answered[place.step] = time.monotonic()
         said = Attend(person=student.name, following=True, step=place.step, tries=tries)
         student.sock.send(encode(said).data)
+
+
+class MemberState(NamedTuple):
+    """What became of a student: see `Student`; `looks` has step, attempt and moment."""
+
+    name: str
+    bad: bool
+    placed: bool
+    present: bool
+    looks: list[tuple[int, int, float]]
+
+
+def _serve(address: str, lesson: str, seed: int) -> None:
+    """Run students in a process of their own, as each line of standard input says; the answer is a line of JSON."""
+    with ClassMembers(address, find_lesson(lesson), seed) as members:
+        for line in sys.stdin:
+            what, *words = json.loads(line)
+            answer: object = None
+            if what == "join":
+                members.join(words[0], bad=words[1])
+            elif what == "lose":
+                members.lose(words[0])
+            elif what == "at":
+                answer = members.at(words[0])
+            else:
+                answer = [_state(one) for one in [*members.present.values(), *members.gone]]
+            print(json.dumps(answer), flush=True)
+
+
+def _state(student: Student) -> MemberState:
+    looks = [(step, attempt, moment) for (step, attempt), moment in student.looks.items()]
+    return MemberState(student.name, student.bad, student.place is not None, student.sock.fileno() >= 0, looks)  # fmt: skip
+
+
+class MemberProcesses:
+    """Students in several processes, each with its own interpreter and event loop.
+
+    Args:
+        address: Unix address of the session.
+        lesson: Name of the lesson.
+        seed: Of answers and delays.
+        processes: How many.
+    """
+
+    def __init__(self, address: str, lesson: str, seed: int, processes: int = 4) -> None:
+        self._processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", __name__, address, lesson, str(seed + number)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(processes)
+        ]
+        self._where: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.communicate(timeout=10)
+
+    def _ask(self, number: int, *words: object) -> Any:
+        process = self._processes[number]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(words) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    def join(self, name: str, *, bad: bool = False) -> None:
+        """A student joins, and follows."""
+        number = self._where.setdefault(name, len(self._where) % len(self._processes))
+        self._ask(number, "join", name, bad)
+
+    def lose(self, name: str) -> None:
+        """The connection of a student is lost."""
+        self._ask(self._where[name], "lose", name)
+
+    def at(self, step: int) -> int:
+        """How many of those present are led to a step."""
+        return sum(self._ask(number, "at", step) for number in range(len(self._processes)))
+
+    def states(self) -> list[MemberState]:
+        """Return all students, those who were lost included."""
+        return [
+            MemberState(*one)
+            for number in range(len(self._processes))
+            for one in self._ask(number, "states")
+        ]
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -20,7 +20,7 @@ from gcspy_client.lessons import find_lesson
 from gcspy_client.lessons.lesson import BEGINS
 from gcspy_client.view.lessons.progress import LessonProgress
 from gcspy_client.view.window import MainWindow
-from tests.client.lessons.class_members import ClassMembers
+from tests.client.lessons.class_members import MemberProcesses
 from tests.client.page.browser import Chromium
 from tests.waiting import PATIENCE_MILLIS
 
@@ -69,7 +69,7 @@ class Walk:
     """One lesson with one class."""
 
     def __init__(
-        self, windows: list[MainWindow], members: ClassMembers, pages: Pages, wait: Wait
+        self, windows: list[MainWindow], members: MemberProcesses, pages: Pages, wait: Wait
     ) -> None:
         self.teacher, self.heir, self.pupil = windows
         self.leader = self.teacher
@@ -157,7 +157,7 @@ def test_a_whole_class_goes_through_a_lesson(
         wait(lambda: all(one.lessons.progress.lesson is not None for one in windows))
         for window in windows[1:]:
             window.classroom.follow(True)
-        members = stack.enter_context(ClassMembers(address, lesson, seed=7))
+        members = stack.enter_context(MemberProcesses(address, NAME, seed=7))
         began = time.monotonic()
         for number in range(AT_FIRST):
             members.join(f"Student {number}", bad=number % 10 == 0)
@@ -180,28 +180,30 @@ def test_a_whole_class_goes_through_a_lesson(
 def report(walk: Walk, csvs: list[Path], joined: float) -> None:
     """Print the figures, and check that nobody is missing."""
     members, pages = walk.members, len(walk.pages)
-    everyone = [*members.present.values(), *members.gone]
+    everyone = members.states()
+    present = [one for one in everyone if one.present]
     looks = np.array(
         [
-            1000 * max(one.looks[place, 1] - moment, 0)
+            1000 * max(seen - walk.arrivals[place], 0)
             for one in everyone
-            for place, moment in walk.arrivals.items()
+            for place, attempt, seen in one.looks
             if not one.bad
-            and (place, 1) in one.looks
+            and attempt == 1
+            and place in walk.arrivals
             and not (one.name.startswith("Late") and place <= 2)
         ]
     )
     rows = [row for path in csvs for row in csv.DictReader(path.read_text().splitlines())]
     named = {row["student"] for row in rows}
     print(
-        f"\n{len(members.present)} students, 3 windows, {pages} pages; joined in {joined:.1f} s; "
+        f"\n{len(present)} students in 4 processes, 3 windows, {pages} pages; joined in {joined:.1f} s; "
         f"a step reaches a student after {np.median(looks):.0f} ms (p99 {np.percentile(looks, 99):.0f} ms); "
         f"{len(rows)} rows of answers by {len(named)} people"
     )
     assert joined < 60
-    assert len(members.present) == AT_FIRST + LATE
+    assert len(present) == AT_FIRST + LATE
     assert {f"Late {number}" for number in range(LATE)} <= named
     assert {f"Student {number}" for number in range(AT_FIRST)} <= named
     assert {f"Page {number}" for number in range(pages)} <= named
-    assert all(one.place is not None for one in members.present.values())
+    assert all(one.placed for one in present)
     assert walk.pages.browser is None or walk.pages.browser.errors == []
