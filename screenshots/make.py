@@ -232,6 +232,7 @@ def main() -> int:
         "native.py",
         "pages.py",
         "prometheus.py",
+        "tree.py",
         "traces.py",
     ):
         subprocess.run([sys.executable, str(HERE / script)], check=True)
