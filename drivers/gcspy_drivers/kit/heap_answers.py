@@ -59,7 +59,7 @@ RETAINED: Final = DetailColumn(
 IDLE: Final = DetailColumn(
     name="Idle",
     kind=ColumnKind.BYTES,
-    about="Bytes on pages that the program did not access since its last full collection: at least so many",
+    about="Bytes on pages without an access since the last full collection: a lower bound",
 )
 _ADDRESS: Final = DetailColumn(
     name="Address", kind=ColumnKind.TEXT, about="Where the holder is; of several, the first"

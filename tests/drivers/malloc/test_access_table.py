@@ -65,17 +65,40 @@ _COUNT, _CHUNK_BYTES = 5000, 240
 _SECOND = 1_000_000_000
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+_HOOKS = {
+    "hooks": (["-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"], []),
+    "in place": (
+        [
+            "-fsanitize=kernel-address",
+            "-fasan-shadow-offset=0x200000000000",
+            *("--param", "asan-stack=0", "--param", "asan-globals=0"),
+            *("--param", "asan-instrument-allocas=0"),
+            *("--param", "asan-instrumentation-with-call-threshold=1000000"),
+        ],
+        ["-DGCSPY_ACCESSES_IN_PLACE"],
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=list(_HOOKS))
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("no gcc")
     folder = tmp_path_factory.mktemp("accesses")
     (folder / "program.c").write_text(_PROGRAM)
-    hooks = ["-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
+    hooks, choice = _HOOKS[request.param]
     steps = (
         ["-O2", *hooks, "-c", "program.c"],
-        ["-O2", "-Wall", "-Wextra", "-Werror", "-c", include_folder() / "gcspy_accesses.c"],
+        [
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            *choice,
+            "-c",
+            include_folder() / "gcspy_accesses.c",
+        ],
         ["program.o", "gcspy_accesses.o", "-o", "program", "-pthread"],
     )
     for step in steps:
@@ -172,7 +195,7 @@ def test_numbers_of_periods_come_again_and_lose_no_access(program: Path) -> None
 def test_a_table_of_another_version_is_refused(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access_table, "_VERSION", 2)
+    monkeypatch.setattr(access_table, "_VERSION", 3)
     with (
         started(program) as child,
         Process(child.pid) as process,

@@ -2,11 +2,15 @@
 
 A program that is compiled with ``-fsanitize=thread`` and linked to ``gcspy_accesses.c`` writes the
 number of the current period into a table at each access. We advance that number, two bytes in the
-program, and read the table; nothing else is written and nothing waits. A unit was accessed in a
+program, and read the table; nothing waits. A unit was accessed in a
 period if its mark is the number of that period, or has changed since the last reading: so a thread
 that was interrupted between reading the number and writing it loses nothing. After 65,535 periods
 the numbers come again: then a unit that was idle for all that time may seem accessed once, never the other
 way round.
+
+A program whose checks are compiled in place notes only the first access of a period: where a byte
+of a second table is not 0. After advancing the number we set those bytes again, of the memory that
+we follow. A byte that is still 0 then belongs to a unit that is noted in the period that ends.
 
 Knows the program's page of control, which it does not trust, and marks; does not know what is in the memory.
 
@@ -35,12 +39,15 @@ from gcspy_drivers.remote.process import Process
 __all__ = ["AccessTable", "TableAges"]
 
 _MAPPED_AS: Final = "/memfd:gcspy-accesses"
-_CONTROL: Final = struct.Struct("<8s2I3Q")
+_CONTROL: Final = struct.Struct("<8s2I4Q")
 _MAGIC: Final = b"gcspyac\0"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _UNIT_BYTES: Final = 16
 _UNITS: Final = PAGE_BYTES // _UNIT_BYTES
 _TABLE: Final = 0x100000000000
+_CHECKS: Final = 0x200000000000
+_CHECKED_BYTES: Final = 8
+_UNCHECKED: Final = b"\x80" * 4096
 _PERIODS: Final = (1 << 16) - 1
 _LEAST_SECS: Final = 1
 _NANOS: Final = 1_000_000_000
@@ -57,13 +64,15 @@ class AccessTable:
     Args:
         process: The process; borrowed.
         period_at: Where it has the number of the period.
+        in_place: Whether its checks are compiled in place.
 
     Attributes:
         period: The number of the current period.
     """
 
-    def __init__(self, process: Process, period_at: int) -> None:
+    def __init__(self, process: Process, period_at: int, *, in_place: bool = False) -> None:
         self._process = process
+        self._in_place = in_place
         self._memory = Memory(process)
         self._period_at = period_at
         self.period = int.from_bytes(self._memory.read(period_at, 2), "little")
@@ -80,19 +89,17 @@ class AccessTable:
         if place is None:
             return None
         raw = Memory(process).read(place, _CONTROL.size)
-        magic, version, unit_bytes, table, table_bytes, period_at = _CONTROL.unpack(raw)
-        if (magic, version, unit_bytes, table, table_bytes) != (
-            _MAGIC,
-            _VERSION,
-            _UNIT_BYTES,
-            _TABLE,
-            _TABLE,
+        magic, version, unit_bytes, table, table_bytes, period_at, checks = _CONTROL.unpack(raw)
+        expected = _MAGIC, _VERSION, _UNIT_BYTES, _TABLE, _TABLE
+        if (magic, version, unit_bytes, table, table_bytes) != expected or checks not in (
+            0,
+            _CHECKS,
         ):
             raise TargetError(
                 f"process {process.pid}: its table of accesses is of another version ({version}): link the program to the "
                 "gcspy_accesses.c of this gcspy"
             )
-        return cls(process, period_at)
+        return cls(process, period_at, in_place=bool(checks))
 
     def advance(self) -> None:
         """Begin the next period.
@@ -102,6 +109,25 @@ class AccessTable:
         """
         self.period = self.period % _PERIODS + 1
         write(self._process, self._period_at, self.period.to_bytes(2, "little"))
+
+    def check_again(self, ranges: PageRanges) -> None:
+        """Have the first access to each unit noted from now on, if checks are in place; the period has begun before.
+
+        Args:
+            ranges: The memory.
+
+        Raises:
+            TargetError: The process has ended, or its table cannot be written.
+        """
+        if not self._in_place:
+            return
+        for begin, pages in zip(ranges.begin.tolist(), ranges.pages.tolist(), strict=True):
+            place = _CHECKS + begin // _CHECKED_BYTES
+            left = 0 if begin >> 47 else pages * PAGE_BYTES // _CHECKED_BYTES
+            while left > 0:
+                size = min(left, len(_UNCHECKED))
+                write(self._process, place, _UNCHECKED[:size])
+                place, left = place + size, left - size
 
     def marks(self, begin: int, pages: int) -> Marks:
         """Return the marks of some pages of memory, (pages × 256,); zeros where they cannot be read.
@@ -162,6 +188,7 @@ class TableAges:
             return
         ended = self._table.period
         self._table.advance()
+        self._table.check_again(ranges)
         marks = np.concatenate(
             [
                 np.zeros(0, dtype=np.uint16),
