@@ -66,11 +66,18 @@ _MOST_TOLD = 4096
 """Most zeros of an array of tiles that one code may stand for."""
 
 _RUNNING_FROM = 64
+
+_KEPT_SHARE = 4
+"""Changes are kept unapplied for up to one in this many of the tiles of a stream."""
+
 _NO_TILES = np.empty(0, dtype=np.int64)
 
 
 class KnownState:
     """The state of a reader before the next event: a copy of the spaces, which follows the session.
+
+    Values whose changes are stored as they came are not needed for that: their changes are kept,
+    and applied when differences to them are needed. Call `catch_up` before reading values.
 
     Args:
         session: The session.
@@ -80,6 +87,7 @@ class KnownState:
         self._spaces: dict[int, tuple[SpaceState, SpaceState]] = {
             number: (space, space.copy()) for number, space in session.spaces.items()
         }
+        self._late: dict[tuple[int, int], list[m.StreamDelta]] = {}
         self.last_event = session.last_event
 
     def rebind(self, session: ClientInterpreter) -> None:
@@ -92,13 +100,48 @@ class KnownState:
         """Drop spaces that are gone, and begin new ones without tiles."""
         for number in [one for one in self._spaces if one not in session.spaces]:
             del self._spaces[number]
+            self._forget_late(number)
         for number, space in session.spaces.items():
             if number not in self._spaces or self._spaces[number][0] is not space:
                 self._spaces[number] = (space, SpaceState(space.space))
+                self._forget_late(number)
 
     def space(self, number: int) -> SpaceState:
         """The reader's state of a space."""
         return self._spaces[number][1]
+
+    def replace(self, space: SpaceState) -> None:
+        """Copy a space anew."""
+        number = space.space.id
+        self._spaces[number] = (space, space.copy())
+        self._forget_late(number)
+
+    def put_later(self, number: int, one: int, now: StreamState, delta: m.StreamDelta) -> None:
+        """Keep changes of a stream.
+
+        Args:
+            number: Its space.
+            one: Its id.
+            now: Its state in the session, with these changes.
+            delta: The changes, of the values that this state has with all changes that are kept.
+        """
+        late = self._late.setdefault((number, one), [])
+        late.append(delta)
+        values = self.space(number).stream(one).values
+        if sum(len(each.indices) for each in late) * _KEPT_SHARE > len(values):
+            np.copyto(values, now.values)
+            late.clear()
+
+    def catch_up(self, number: int, one: int) -> None:
+        """Apply the changes of a stream that are kept."""
+        for delta in self._late.pop((number, one), ()):
+            values = self.space(number).stream(one).values
+            if not put_values(values, delta.indices, delta.values):
+                values[delta.indices] = delta.values
+
+    def _forget_late(self, number: int) -> None:
+        for key in [key for key in self._late if key[0] == number]:
+            del self._late[key]
 
     def note_names(self, space: SpaceState) -> None:
         """Names of tiles came between events."""
@@ -147,9 +190,9 @@ def write_body(
         if known is None or change is None or number in change.resized_again:
             _write_whole(out, space, event, None if known is None else known.space(number))
             if known is not None:
-                known._spaces[number] = (space, space.copy())
+                known.replace(space)
         else:
-            _write_changes(out, space, event, known.space(number), change, packed or {})
+            _write_changes(out, space, event, known, change, packed or {})
 
 
 def _write_whole(
@@ -187,13 +230,16 @@ def _write_changes(
     out: FieldWriter,
     space: SpaceState,
     event: m.Event,
-    known: SpaceState,
+    reader: KnownState,
     change: EventChange,
     packed: Mapping[tuple[int, int], m.StreamDelta | None],
 ) -> None:
     number = space.space.id
+    known = reader.space(number)
     tiles = change.resized.get(number)
     if tiles is not None:
+        for one, _ in _streams(known):
+            reader.catch_up(number, one)
         known.resize(tiles)
     texts: dict[int, str] = {}
     if number in change.renamed and space.space.naming is Naming.STRINGS:
@@ -227,7 +273,10 @@ def _write_changes(
                 out.integers.append(ABSENT)
                 continue
             delta = packed.get((number, one)) if tiles is None else None
-            if delta is None or not _write_packed(out, stream, old, event, delta):
+            if delta is not None and _write_packed(out, stream, old, event, delta):
+                reader.put_later(number, one, stream, delta)
+            else:
+                reader.catch_up(number, one)
                 _write_changed(out, stream, old, event, shared, change.changed[number, one])
     if told:
         for (one, stream), (_, old) in zip(_streams(space), _streams(known), strict=True):
@@ -280,7 +329,7 @@ def _write_changed(
 def _write_packed(
     out: FieldWriter, stream: StreamState, old: StreamState, event: m.Event, delta: m.StreamDelta
 ) -> bool:
-    """Write the changes of a stream as they came, and make the old state the new one; False: they are not all that changed."""
+    """Write the changes of a stream as they came, and make the old state the new one without its values; False: they are not all that changed."""
     if (
         delta.packed is None
         or delta.base_sequence != old.sequence
@@ -291,8 +340,6 @@ def _write_packed(
         return False
     out.integers.append(_SOME | _PACKED)
     out.packed_bytes(delta.packed)
-    if not put_values(old.values, delta.indices, delta.values):
-        old.values[delta.indices] = delta.values
     old.known = None if stream.known is None else stream.known.copy()
     old.sequence = stream.sequence
     return True
