@@ -176,8 +176,11 @@ class StreamState:
         """Whether the value of a tile is known."""
         return self.known is None or bool(self.known[tile])
 
-    def _stamp(self, message: StreamKey | StreamDelta) -> None:
-        # Backwards when somebody looks back: then it says nothing.
+    def stamp(self, message: StreamKey | StreamDelta | Event) -> None:
+        """Note when the values were gathered: as a message says, or at an event.
+
+        Backwards when somebody looks back: then it says nothing of the period.
+        """
         if self.sequence and message.time_nanos > self.time_nanos:
             self.period_nanos = message.time_nanos - self.time_nanos
         self.sequence = message.sequence
@@ -205,7 +208,7 @@ class StreamState:
             self._values = message.values.copy()
         self._blank = False
         self._known = None if message.known is None else message.known.copy()
-        self._stamp(message)
+        self.stamp(message)
 
     def update(self, message: StreamDelta) -> None:
         """Apply changed values.
@@ -227,7 +230,7 @@ class StreamState:
             self.known[message.indices] = True if message.known is None else message.known
             if bool(self.known.all()):
                 self.known = None
-        self._stamp(message)
+        self.stamp(message)
 
     def resize(self, remap: Remap) -> None:
         """Apply a resize: kept tiles keep their values, new ones are unknown."""

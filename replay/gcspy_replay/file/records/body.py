@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -535,8 +536,14 @@ def _read_streams(
         if how & HOW == ABSENT:
             continue
         if passing and how == _SAME:
-            stream.sequence, stream.time_nanos = event.sequence, event.time_nanos
-            stream.event, stream.occurrence = event.event, event.occurrence
+            stream.stamp(event)
+            continue
+        if passing and how & ~_SAME_TILES == _SOME and stream.known is None:
+            indices, values = _read_some(given, how, stream, latest)
+            if not put_values(stream.values, indices, values):
+                stream.values[indices] = values
+            stream.stamp(event)
+            latest = indices
             continue
         who = (space.space.id, one, how)
         message: m.StreamKey | m.StreamDelta
@@ -676,16 +683,8 @@ def _read_stream(
     count = len(old)
     indices = np.empty(0, dtype=np.int64)
     if how == _SOME:
-        changed = given.integer(1, count)
-        if flags & _SAME_TILES:
-            if latest is None or len(latest) != changed or int(latest[-1]) >= count:
-                raise ValueError(
-                    "a stream shares the tiles of another stream, which does not exist"
-                )
-            indices = latest
-        else:
-            indices = latest = _read_indices(given, changed, count)
-        values = (old[indices].astype(np.int64) + given.values(changed)).astype(stream.dtype)
+        indices, values = _read_some(given, flags, stream, latest)
+        latest = indices
     elif how == _ALL:
         steps = given.values(count)
         if flags & _RUNNING:
@@ -719,6 +718,19 @@ def _read_stream(
         values=values,
         known=known,
     ), latest
+
+
+def _read_some(
+    given: FieldReader, flags: int, stream: StreamState, latest: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Tiles that changed, and their values."""
+    old = stream.values
+    changed = given.integer(1, len(old))
+    if not flags & _SAME_TILES:
+        latest = _read_indices(given, changed, len(old))
+    elif latest is None or len(latest) != changed or int(latest[-1]) >= len(old):
+        raise ValueError("a stream shares the tiles of another stream, which does not exist")
+    return latest, (old[latest].astype(np.int64) + given.values(changed)).astype(stream.dtype)
 
 
 def _read_packed(
@@ -793,9 +805,7 @@ def summary_of(
     if how & HOW == _SOME:
         steps = given.sums(1 + len(values))
         covered += steps[0]
-        values = tuple(
-            [signed(value + step) for value, step in zip(values, steps[1:], strict=True)]
-        )
+        values = tuple(map(signed, map(add, values, steps[1:])))
         if not 0 <= covered < 1 << 32:
             raise ValueError(f"a summary of {covered} tiles")
     return m.Summary(
