@@ -271,9 +271,14 @@ class Chromium(Browser):
 
 
 class Firefox(Browser):
-    """Firefox."""
+    """Firefox.
+
+    Attributes:
+        accepts_any_certificate: Whether a server's own certificate is accepted, as by a user who was asked.
+    """
 
     program = "firefox-esr"
+    accepts_any_certificate = True
 
     @staticmethod
     def _arguments(folder: Path, width: int, height: int) -> list[str]:
@@ -309,7 +314,8 @@ class Firefox(Browser):
         return f"{found[1]}/session" if found else ""
 
     def _begin(self) -> None:
-        self.command("session.new", capabilities={"alwaysMatch": {"acceptInsecureCerts": True}})
+        wanted = {"acceptInsecureCerts": self.accepts_any_certificate}
+        self.command("session.new", capabilities={"alwaysMatch": wanted})
         self.command("session.subscribe", events=["network.beforeRequestSent", "log.entryAdded"])
         tree = self.command("browsingContext.getTree")
         self._context = tree["contexts"][0]["context"]

@@ -14,7 +14,7 @@ from gcspy_protocol.attendance import Focus, LessonPlace
 
 from gcspy.connection.link import connect
 from gcspy_client.lessons import find_lesson
-from tests.client.page.browser import Browser, Chromium
+from tests.client.page.browser import Browser, Chromium, Firefox
 from tests.client.page.serving import TOKEN, served_lesson
 from tests.waiting import wait_until
 
@@ -156,6 +156,34 @@ def test_a_page_over_tls_is_refused_until_its_certificate_is_accepted(tmp_path: 
         assert browser.evaluate("document.getElementById('join')") is None
         browser.command("Security.enable")
         browser.command("Security.setIgnoreCertificateErrors", ignore=True)
+        join(browser, page, "Ada")
+        browser.wait("gcspy.store.length > 0")
+        leader.look(1, 1)
+        browser.wait("gcspy.lesson && gcspy.lesson.asks")
+        assert browser.evaluate("location.protocol") == "https:"
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("accepts", [False, True])
+def test_firefox_shows_a_page_over_tls_only_when_its_certificate_is_accepted(
+    accepts: bool, tmp_path: Path
+) -> None:
+    if shutil.which(Firefox.program) is None:
+        pytest.skip(f"{Firefox.program} is not installed: apt-get install {Firefox.program}")
+
+    class Asked(Firefox):
+        accepts_any_certificate = accepts
+
+    with (
+        served_lesson("tiles", tmp_path, web="tls:127.0.0.1:0") as served,
+        Leader(served.address) as leader,
+        Asked(tmp_path) as browser,
+    ):
+        page = served.page.partition(" ")[0]
+        if not accepts:
+            with pytest.raises(AssertionError, match="SELF_SIGNED_CERT"):
+                browser.open(page)
+            return
         join(browser, page, "Ada")
         browser.wait("gcspy.store.length > 0")
         leader.look(1, 1)

@@ -139,8 +139,9 @@ def worked(mutator: Mutator) -> list[str]:
     return []
 
 
-COUNTING = [one for one in COLLECTING if one.plan == "refcount"]
-TRACING = [one for one in COLLECTING if one.plan != "refcount"]
+COUNTERS = ("refcount", "cpython", "cpython-incremental")
+COUNTING = [one for one in COLLECTING if one.plan in COUNTERS]
+TRACING = [one for one in COLLECTING if one.plan not in COUNTERS]
 WITH_BARRIER = [one for one in COLLECTING if PLANS[one.plan].write is not Plan.write]
 MOVING = [one for one in COLLECTING if PLANS[one.plan].moves and one.options.get("evacuate", True)]
 SLIDING = [
@@ -212,7 +213,7 @@ def test_each_defect_is_planted_where_it_can_be() -> None:
     assert {one.plan for one in COLLECTING} == set(PLANS) - {"nogc"}
     assert {one.plan for one in MOVING} == {name for name, plan in PLANS.items() if plan.moves}
     assert {one.plan for one in WITH_BARRIER} == {
-        "refcount",
+        *COUNTERS,
         "incremental",
         "generational",
         "generational-compact",
@@ -229,6 +230,6 @@ def test_each_defect_is_planted_where_it_can_be() -> None:
         "marksweep",
         "conservative",
         "incremental",
-        "refcount",
+        *COUNTERS,
         "generational",
     }
