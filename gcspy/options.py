@@ -300,7 +300,7 @@ inject_option = click.option(
 count_option = click.option(
     "--count",
     is_flag=True,
-    help="Count how often each allocation site of a Python program (3.11 to 3.13) runs, by counters in its code. Same as --option count=wide.",
+    help="Count how often each allocation site of a Python program (3.11 to 3.14) runs, by counters in its code. Same as --option count=wide.",
 )
 
 

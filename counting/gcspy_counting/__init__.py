@@ -1,6 +1,6 @@
 """Exact counts of executions of allocation sites in Python programs, with few counters.
 
-A pure room: it works on code objects of the interpreter that runs it (CPython 3.11, 3.12 and 3.13) and knows no window, server or driver; sockets are known to
+A pure room: it works on code objects of the interpreter that runs it (CPython 3.11 to 3.14) and knows no window, server or driver; sockets are known to
 `live` only, which tells counts to a process that monitors the program.
 It is imported into other people's programs, so it is the standard library and nothing else.
 

@@ -180,6 +180,8 @@ _PLAIN_CLEANUP = frozenset(
 """Instructions of handlers that only tidy up and pass the exception on: these need no counting."""
 
 _LOOP_END = OP.get("END_FOR", -1)
+_NOT_TAKEN = OP.get("NOT_TAKEN", -1)
+"""Behind a conditional jump, for tools: the jump and it stay together."""
 _SEND = OP["SEND"]
 _SELECTIVE = {
     OP.get("CLEANUP_THROW", -1): StopIteration,
@@ -237,7 +239,7 @@ def _begin_of(found: Instructions, start: int, end: int) -> int:
     """
     if found.ops[start] == _LOOP_END:
         return start + len(COUNTER_TAIL)
-    if found.ops[start] in _SELECTIVE:
+    if found.ops[start] in _SELECTIVE or found.ops[start] == _NOT_TAKEN:
         return min(start + 1, end - 1)
     return start
 

@@ -26,6 +26,8 @@ _ALWAYS = {
     "BUILD_CONST_KEY_MAP": "dict",
     "BUILD_STRING": "str",
     "BUILD_SLICE": "slice",
+    "BUILD_TEMPLATE": "template",
+    "BUILD_INTERPOLATION": "interpolation",
     "LIST_TO_TUPLE": "tuple",
     "MAKE_FUNCTION": "function",
     "UNPACK_EX": "list",
@@ -76,6 +78,9 @@ class Site:
 
 _BY_OP = {OP[name]: (what, True) for name, what in _ALWAYS.items() if name in OP}
 _BY_OP_WIDE = _BY_OP | {OP[name]: (what, False) for name, what in _PERHAPS.items() if name in OP}
+_BINARY = OP["BINARY_OP"]
+_SUBSCRIPT = 26
+"""`BINARY_OP`: an item of a sequence, from 3.14 on."""
 _BUILD_TUPLE = OP["BUILD_TUPLE"]
 _INTRINSIC = OP.get("CALL_INTRINSIC_1", -1)
 
@@ -86,6 +91,8 @@ def sites_of(found: Instructions, choice: SiteChoice) -> list[Site]:
     out = []
     for row, op in enumerate(found.ops):
         kind = by_op.get(op)
+        if op == _BINARY and kind is not None and found.arguments[row] == _SUBSCRIPT:
+            kind = ("item", False)
         if op == _INTRINSIC and found.arguments[row] == _LIST_TO_TUPLE:
             kind = ("tuple", True)
         if kind is None or (op == _BUILD_TUPLE and found.arguments[row] == 0):

@@ -63,7 +63,7 @@ def run_counted(
 
     Raises:
         CommandError: The interpreter or the program is not there.
-        Unsupported: The interpreter is not one of 3.11 to 3.13.
+        Unsupported: The interpreter is not one of 3.11 to 3.14.
         TargetGone: The program was ended by a signal, or replaced itself, so that there are no counts.
     """
     import gcspy_counting
@@ -107,7 +107,10 @@ def _why_nothing(status: int) -> str:
 
 
 def _check_interpreter(python: str) -> None:
-    question = "import sys; print(sys.implementation.name, *sys.version_info[:2])"
+    question = (
+        "import sys; locked = getattr(sys, '_is_gil_enabled', lambda: True)(); "
+        "print(sys.implementation.name + '-free-threaded' * (not locked), *sys.version_info[:2])"
+    )
     try:
         answer = subprocess.run(
             [python, "-I", "-c", question],
@@ -122,9 +125,9 @@ def _check_interpreter(python: str) -> None:
         raise CommandError(f"{python} is not a Python interpreter; give --python") from error
     if len(answer) != 3:
         raise CommandError(f"{python} is not a Python interpreter; give --python")
-    if answer[:2] != ["cpython", "3"] or answer[2] not in ("11", "12", "13"):
+    if answer[:2] != ["cpython", "3"] or answer[2] not in ("11", "12", "13", "14"):
         raise Unsupported(
             f"allocations are not counted in {python}",
             found=f"{answer[0]} {'.'.join(answer[1:])}",
-            known="CPython 3.11, 3.12 and 3.13",
+            known="CPython 3.11 to 3.14",
         )

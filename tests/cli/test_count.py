@@ -57,7 +57,7 @@ def counts(report: dict[str, Any]) -> dict[tuple[int, str], int]:
     return found
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_counts_are_exact_with_threads_and_exceptions(
     gcspy: Run, program: Path, version: str
 ) -> None:

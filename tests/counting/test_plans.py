@@ -23,7 +23,7 @@ from gcspy_counting.sites import SiteChoice
 from gcspy_counting.solver import FlowSolver, NotATreeError
 
 pytestmark = pytest.mark.skipif(
-    not (3, 11) <= sys.version_info[:2] <= (3, 13), reason="instrumented are 3.11 to 3.13"
+    not (3, 11) <= sys.version_info[:2] <= (3, 14), reason="instrumented are 3.11 to 3.14"
 )
 
 BRANCHES = """

@@ -42,7 +42,9 @@ def compare(python: str, first: int, last: int, *sizes: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("version", "programs"), [("3.11", 6), ("3.12", 3), ("3.13", 3)])
+@pytest.mark.parametrize(
+    ("version", "programs"), [("3.11", 6), ("3.12", 3), ("3.13", 3), ("3.14", 3)]
+)
 def test_every_plan_counts_as_one_counter_a_site(version: str, programs: int) -> None:
     first = int.from_bytes(os.urandom(4), "big")
     found = compare(_python(version), first, first + programs)
@@ -50,7 +52,7 @@ def test_every_plan_counts_as_one_counter_a_site(version: str, programs: int) ->
     assert found["increments"]["tree"] < found["increments"]["site"]
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_known_programs(version: str) -> None:
     """Programs of these seeds were once counted wrongly: delegation into which an exception is thrown, `async for` that raises, or that ends a function by exceptions only."""
     for seed in (0, 16, 1017):
@@ -60,7 +62,7 @@ def test_known_programs(version: str) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_many_programs(version: str) -> None:
     """Compare small programs of consecutive seeds, on all processors. ``GCSPY_SOAK_PROGRAMS=34000`` makes more than 100,000 of all versions."""
     seed = int(os.environ.get("GCSPY_SOAK_SEED", "1"))
@@ -80,7 +82,7 @@ def test_many_programs(version: str) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_large_programs(version: str) -> None:
     """Compare programs of up to five functions, nested four deep."""
     first = int(os.environ.get("GCSPY_SOAK_SEED", "1")) * 1_000_000

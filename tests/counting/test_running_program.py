@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).parent / "attached_program.py"
 RAISING = len(range(0, ROUNDS, 3))
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_functions_get_counters_and_give_them_back(version: str) -> None:
     done = subprocess.run(
         [_python(version), "-B", str(PROGRAM), str(FOLDER)],
@@ -27,7 +27,7 @@ def test_functions_get_counters_and_give_them_back(version: str) -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     found = {name: n for name, n in told["found"].items() if not name.startswith("Counts.")}
-    assert found == {
+    expected = {
         "pair list": THREADS * (ROUNDS + ROUNDS - RAISING),
         "pair set": THREADS * ROUNDS,
         "items list": THREADS * ROUNDS * 4,
@@ -38,6 +38,11 @@ def test_functions_get_counters_and_give_them_back(version: str) -> None:
         "outer tuple": THREADS * ROUNDS,  # of cells
         "outer.<locals>.inner tuple": THREADS * ROUNDS + 1,
     }
+    if version == "3.14":
+        # `tuple(...)` of a generator is a loop of the caller's own, and annotations are a function.
+        expected |= {"grown list": THREADS * ROUNDS, "grown tuple": THREADS * ROUNDS}
+        expected["outer function"] *= 2
+    assert found == expected
     assert told["contradictions"] == 0
     assert told["broken"] == []
     assert told["instrumented"] == [True, True]

@@ -192,7 +192,7 @@ def _detours(
 
 _LOOP_ENDS: tuple[int, ...] = ()
 if "END_FOR" in OP:
-    _LOOP_ENDS = (OP["END_FOR"],) if len(COUNTER_TAIL) == 1 else (OP["END_FOR"], OP["POP_TOP"])
+    _LOOP_ENDS = tuple(op for op, _ in COUNTER_TAIL)
 
 
 def assemble(

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 VERSION = sys.version_info[:2]
-SUPPORTED = (3, 11) <= VERSION <= (3, 13)
+SUPPORTED = (3, 11) <= VERSION <= (3, 14)
 """Whether code objects of this interpreter can be instrumented."""
 
 OP = MappingProxyType(opcode.opmap)
@@ -50,8 +50,10 @@ def _numbers(*names: str) -> frozenset[int]:
 
 CACHES = _caches()
 
-JUMPS = frozenset(each for each in opcode.hasjrel if each < 256)
-"""Instructions with a target. Since 3.11 all targets are relative."""
+JUMPS = frozenset(
+    each for each in opcode.hasjrel if each < 256 and opcode.opname[each] != "END_ASYNC_FOR"
+) - frozenset(each for each in opcode.hasjrel if opcode.opname[each].startswith("INSTRUMENTED_"))
+"""Instructions with a target. Since 3.11 all targets are relative. In 3.14 that of `END_ASYNC_FOR` names where its loop began, for tools."""
 
 UNCONDITIONAL = _numbers("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
 CONDITIONAL = JUMPS - UNCONDITIONAL
@@ -70,6 +72,8 @@ COUNTER_TAIL: tuple[tuple[int, int], ...]
 """Instructions behind `LOAD_CONST counter; FOR_ITER`, which drop what the iterator returned and the iterator: (number, argument)."""
 if VERSION == (3, 12):
     COUNTER_TAIL = ((OP["END_FOR"], 0),)
+elif VERSION >= (3, 14):
+    COUNTER_TAIL = ((OP["END_FOR"], 0), (OP["POP_ITER"], 0))
 elif VERSION == (3, 13):
     COUNTER_TAIL = ((OP["END_FOR"], 0), (OP["POP_TOP"], 0))
 else:
@@ -105,10 +109,10 @@ def normal_argument(op: int, argument: int) -> int:
     """Return the argument without the hint that lets a suspended generator end without an exception.
 
     Where only the handler of `StopIteration` surrounds a `yield`, closing the generator skips all handlers, and what was
-    executed of the block could not be counted. The hint is the depth 1 of `YIELD_VALUE` in 3.12 and a bit of `RESUME` in 3.13.
+    executed of the block could not be counted. The hint is the depth 1 of `YIELD_VALUE` in 3.12 and a bit of `RESUME` from 3.13 on.
     """
     if VERSION == (3, 12) and op == OP["YIELD_VALUE"] and argument == 1:
         return 2
-    if VERSION == (3, 13) and op == OP["RESUME"]:
+    if VERSION >= (3, 13) and op == OP["RESUME"]:
         return argument & ~4
     return argument

@@ -24,10 +24,13 @@ __all__ = ["begin_attached", "begin_started"]
 
 _PACKAGE = "gcspy_counting"
 _PARTS = ("live.count_line", "import_hook", "planner", "program", "live.running_program", "sites")
-_OLDEST, _NEWEST = (3, 11), (3, 13)
+_OLDEST, _NEWEST = (3, 11), (3, 14)
 
 
 def _can_count() -> bool:
+    # Without the interpreter's lock counters are not exact.
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
     return sys.implementation.name == "cpython" and _OLDEST <= sys.version_info[:2] <= _NEWEST
 
 

@@ -126,7 +126,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._sees_accesses = self._accesses is not None
             self.note += f"{why_not[:1].upper()}{why_not[1:]}. " if why_not else ""
             if self.options.text(COUNT.name) and self._line.counts_fd < 0:
-                self.note += "Allocation sites are not counted: that needs CPython 3.11 to 3.13. "
+                self.note += "Allocation sites are not counted: that needs CPython 3.11 to 3.14. "
         return super().description()
 
     def changes(self) -> str:

@@ -34,7 +34,7 @@ COUNT: Final = DriverOption(
     name="count",
     default="",
     about="With a stub: count how often each allocation site of the program runs, by counters in its code. wide: also calls, iterators and operators. "
-    "definite: only what always allocates. Empty: do not. CPython 3.11 to 3.13.",
+    "definite: only what always allocates. Empty: do not. CPython 3.11 to 3.14.",
     choices=("", "wide", "definite"),
 )
 

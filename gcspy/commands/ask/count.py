@@ -19,7 +19,7 @@ __all__ = ["command"]
 @click.option(
     "--python",
     default=sys.executable,
-    help="Python interpreter of the program: 3.11, 3.12 or 3.13. Default: the one that runs gcspy.",
+    help="Python interpreter of the program: 3.11 to 3.14. Default: the one that runs gcspy.",
 )
 @click.option(
     "--include",
