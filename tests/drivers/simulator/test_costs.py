@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gcspy_drivers.simulator.driver import SimulationOptions, SimulatorSession
+from gcspy_drivers.simulator.driver.companion import Companion
 from gcspy_drivers.simulator.driver.cost_meter import CostMeter
 from gcspy_drivers.simulator.heap import Heap
 from gcspy_drivers.simulator.mutator import Mutator
@@ -67,7 +68,7 @@ def test_a_second_collector_in_a_session_does_what_it_does_alone() -> None:
     both = SimulatorSession(SimulationOptions(collector="marksweep", beside="semispace", **fields))
     both.run(threading.Event())
     companion = both._beside
-    assert companion is not None
+    assert isinstance(companion, Companion)
     alone = SimulatorSession(SimulationOptions(collector="semispace", **fields))
     alone.run(threading.Event())
     assert companion.plan.heap.allocated_words == alone.heap.allocated_words
