@@ -144,6 +144,9 @@ class _Reader:
         """Ask for a range."""
         return CopyPlan(((4096, 8),))
 
+    def announced_aside(self, event: StubEvent, /) -> None:
+        """Nothing is read beside the recording."""
+
     def announced_copy(self, event: StubEvent, copy: EventCopy, /) -> None:
         """Nothing is kept."""
 

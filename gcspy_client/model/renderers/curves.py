@@ -97,9 +97,11 @@ class CurvesRenderer(Renderer):
 
     def _shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Heights of values, from 0 to 1."""
+        share = values / self._top
         if self._logarithmic:
-            return np.clip(np.log10(values + 1) / np.log10(self._top + 1), 0, 1)
-        return np.clip(values / self._top, 0, 1)
+            share = np.log10(values + 1) / np.log10(self._top + 1)
+        shown: NDArray[np.float64] = np.clip(share, 0, 1)
+        return shown
 
     def _ticks(self) -> list[tuple[str, float]]:
         """The scale: texts and values."""
@@ -192,9 +194,9 @@ class CurvesRenderer(Renderer):
             if not known[number].any():
                 continue
             far = np.zeros(len(values))
-            for other, (_, others) in enumerate(curves):
+            for other, (_, its) in enumerate(curves):
                 if other != number:
-                    far += np.abs(np.nan_to_num(values) - np.nan_to_num(others))
+                    far += np.abs(np.nan_to_num(values) - np.nan_to_num(its))
             far[~known[number]] = -1
             at = int(np.argmax(far))
             row = above + round((1 - float(values[at])) * (room - 1))
