@@ -6,7 +6,7 @@ Knows names; does not know fonts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from gcspy_protocol.text.short_places import short_place
@@ -18,22 +18,28 @@ _LEAST: Final = 4
 """A common beginning that is shorter is not left out."""
 
 
-def distinct_names(names: Sequence[str]) -> list[str]:
-    """Leave out what all names have in common.
+def distinct_names(
+    names: Sequence[str], fits: Callable[[str], bool] = lambda _name: False
+) -> list[str]:
+    """Leave out what all names have in common, unless there is room for it.
 
-    Of ranges of memory only the first addresses remain, without the digits that all have.
+    Of ranges of memory only the first addresses remain.
+
+    Args:
+        names: The names.
+        fits: Whether there is room for a name.
     """
     ranges = [_RANGE.fullmatch(name) for name in names]
     if all(ranges):
         starts = [found[1] for found in ranges if found is not None]
         width = max(map(len, starts), default=0)
-        return _shortened([start.rjust(width, "0") for start in starts], whole="0x")
+        return _shortened([start.rjust(width, "0") for start in starts], fits, whole="0x")
     # Sites are told apart by their functions and files, and rarely by the folders of these.
     places = [short_place(name) for name in names]
-    return _shortened(places if len(set(places)) == len(set(names)) else list(names), whole="")
+    return _shortened(places if len(set(places)) == len(set(names)) else list(names), fits)
 
 
-def _shortened(names: list[str], *, whole: str) -> list[str]:
+def _shortened(names: list[str], fits: Callable[[str], bool], *, whole: str = "") -> list[str]:
     """Replace a common beginning with an ellipsis; without one, `whole` stands before each name."""
     common = _common_beginning(min(names), max(names)) if len(names) > 1 else 0
     # A last digit or letter is left to each, and a number is not cut in two.
@@ -41,7 +47,7 @@ def _shortened(names: list[str], *, whole: str) -> list[str]:
     if not whole:
         while common > 0 and any(name[common - 1].isalnum() for name in names):
             common -= 1
-    if common < _LEAST:
+    if common < _LEAST or all(fits(whole + name) for name in names):
         return [whole + name for name in names]
     return ["…" + name[common:] for name in names]
 

@@ -40,6 +40,10 @@ class TextLines:
         self._ascent = self._metrics.ascent()
         self._words: dict[tuple[str, int], str] = {}
 
+    def fits(self, text: str, room: int) -> bool:
+        """Whether a text has enough room, without being cut."""
+        return self._metrics.horizontalAdvance(shown(text)) <= room
+
     def draw(self, painter: QPainter, left: float, top: float, room: int, text: str) -> None:
         """Draw a line of text.
 

@@ -299,7 +299,10 @@ class TileCanvas(QWidget):
         below = (layout.cell_height - layout.gap) / scale - 3 - values.height
         labels = []
         whole = region.boundingRect() == self.rect() and region.rectCount() == 1
-        for number, name in enumerate(distinct_names([space.names.name(tile) for tile in tiles])):
+        told = distinct_names(
+            [space.names.name(tile) for tile in tiles], lambda name: names.fits(name, room)
+        )
+        for number, name in enumerate(told):
             tile = tiles[number]
             code = int(picture.codes[tile])
             if code != BACKGROUND and (

@@ -19,6 +19,9 @@ def test_ranges_are_named_by_the_digits_in_which_they_differ() -> None:
 
 def test_words_are_not_cut() -> None:
     assert distinct_names(["Generation 0", "Generation 1"]) == ["…0", "…1"]
+    names = ["Generation 0", "Generation 10"]
+    assert distinct_names(names, lambda name: len(name) < 14) == names
+    assert distinct_names(names, lambda name: len(name) < 13) == ["…0", "…10"]
     assert distinct_names(["16 bytes", "160 bytes"]) == ["16 bytes", "160 bytes"]
     assert distinct_names(["eden", "old"]) == ["eden", "old"]
     assert distinct_names([]) == []
