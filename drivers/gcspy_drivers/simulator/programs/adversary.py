@@ -96,7 +96,7 @@ class RingProgram(Program):
     """
 
     name = "rings"
-    title = "RingProgram"
+    title = "Dropped rings"
     about = (
         "Drops rings of objects that refer to each other, which counting references does not see."
     )
