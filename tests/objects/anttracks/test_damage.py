@@ -172,15 +172,23 @@ def test_ten_thousand_times(tmp_path: Path, soak_seed: int) -> None:
         flip(real / "trace", (sample(name) / "trace").read_bytes()[:60_000], chance, 1333)
 
 
+def peak(folder: Path, events: int) -> int:
+    """Return the most bytes that are in use while a trace is read."""
+    tracemalloc.start()
+    try:
+        with AntTracksTrace(folder, chunk_bytes=1 << 14) as opened:
+            assert sum(map(len, opened.batches())) == events
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def test_memory_does_not_depend_on_the_length_of_a_trace(tmp_path: Path) -> None:
     peaks = []
     for times in (160, 640):
         writer = trace()
         writer.buffers *= times
         folder = write_run(tmp_path / str(times), symbols(2), writer)
-        tracemalloc.start()
-        with AntTracksTrace(folder, chunk_bytes=1 << 14) as opened:
-            assert sum(map(len, opened.batches())) == times * len(EVENTS)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+        # What the process allocates elsewhere meanwhile, such as for an import, is not allocated each time.
+        peaks.append(min(peak(folder, times * len(EVENTS)) for _ in range(3)))
     assert peaks[1] < 1.2 * peaks[0]
