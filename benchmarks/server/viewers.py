@@ -89,6 +89,8 @@ def measure(
         report = server.line()
         for sock, _ in clients:
             sock.close()
+    if not latencies:
+        raise SystemExit(f"no viewer got an event of {seconds:g} s: take longer with --seconds")
     return {
         "cpu_share": report["cpu_share"],
         "kilobytes": bytes_in / max(events[0], 1) / 1e3,

@@ -53,7 +53,7 @@ class Cost:
         return 100 * self.held_nanos / self.span_nanos if self.span_nanos > 0 else 0.0
 
     def __str__(self) -> str:
-        held = f"held the {self.acts_on.value} for {self.held_nanos / 1e9:,.1f} s ({self.percent:.1f} %)"
+        held = f"waits for recorders held the {self.acts_on.value} for {self.held_nanos / 1e9:,.1f} s ({self.percent:.1f} %)"
         return f"{held}; no longer lossless: {self.ended}" if self.ended else held
 
 

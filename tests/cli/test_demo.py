@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from gcspy_protocol.errors import LinkError
 from gcspy_protocol.interpreter import ClientInterpreter
 from gcspy_protocol.messages import Message
 
-from gcspy.connection.link import connect
+from gcspy.connection.link import Link, connect
 from tests.waiting import PATIENCE_SECS, wait_until
 
 
@@ -31,9 +32,18 @@ def test_a_second_collector_is_served_in_the_same_session(
     ]  # fmt: skip
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as demo:
         try:
-            wait_until(lambda: path.exists() or demo.poll() is not None, "the session is served")
-            assert demo.poll() is None, demo.stderr and demo.stderr.read()
-            link = connect(f"unix:{path}", timeout_secs=PATIENCE_SECS)
+            links: list[Link] = []
+
+            def served() -> bool:
+                assert demo.poll() is None, demo.stderr and demo.stderr.read()
+                try:
+                    links.append(connect(f"unix:{path}", timeout_secs=PATIENCE_SECS))
+                except LinkError:
+                    return False  # not listened on yet
+                return True
+
+            wait_until(served, "the session is served")
+            (link,) = links
             try:
                 interpreter = ClientInterpreter()
                 interpreter.apply(link.welcome)

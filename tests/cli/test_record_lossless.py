@@ -176,7 +176,7 @@ def test_the_report_says_what_was_held(tmp_path: Path, capsys: pytest.CaptureFix
         ]
         assert main(arguments) == ExitCode.OK
     assert (
-        "0 missed, held the sampling for 0.0 s (0.0 %); the requested time"
+        "0 missed, waits for recorders held the sampling for 0.0 s (0.0 %); the requested time"
         in capsys.readouterr().out
     )
 
