@@ -1,7 +1,8 @@
 """The small graph of one stream's summary over the latest events: title, live value, plot.
 
 The plot is made once the first tiles were painted: the library behind it takes a third of
-a second to load, which the start cannot spare. It is loaded in a thread, as no turn of the loop can spare it either.
+a second to load, which the start cannot spare. It is loaded in a thread, as no turn of the loop can spare it either, once the classes
+that it needs of Qt's bindings were made.
 
 Knows series and words; the drawing is the plot's.
 """
@@ -9,7 +10,8 @@ Knows series and words; the drawing is the plot's.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from gcspy_protocol.model import Stream
@@ -19,7 +21,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from gcspy_client.model.history.summaries import Series
 from gcspy_client.model.panels.graph import amount_text
 from gcspy_client.model.text import duration
-from gcspy_client.view.panels.plot_library import hooks_kept
+from gcspy_client.view.panels.plot_library import hooks_kept, made_bindings
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import Tokens
 from gcspy_client.view.widgets.elided_label import ElidedLabel
@@ -34,6 +36,9 @@ _NO_STREAM = Stream(id=0, name="")
 _REST_MILLIS = 1000
 """Between two drawings of the same stream: each costs 5 ms, and at three a second that was a tenth of all that a window does at
 60 events a second. The number beside the title is of the latest event."""
+
+_TURN_SECS = 0.004
+"""Time that a turn of the loop spends on making classes of the bindings."""
 
 
 class Sparkline(QWidget):
@@ -63,6 +68,7 @@ class Sparkline(QWidget):
         self._rest.setSingleShot(True)
         self._rest.timeout.connect(self._rested)
         self.plot: Plot | None = None
+        self._bindings: Iterator[None] | None = None
         self._loading: threading.Thread | None = None
         self._stopped = False
         self._loaded.connect(self.load)
@@ -85,11 +91,23 @@ class Sparkline(QWidget):
 
     def begin_load(self) -> None:
         """Make the plot later, if there is none yet: after its library was loaded."""
-        if self.plot is None and self._loading is None:
-            self._loading = threading.Thread(
-                target=self._load_library, name="gcspy plot library", daemon=True
-            )
-            self._loading.start()
+        if self.plot is None and self._bindings is None:
+            self._bindings = made_bindings()
+            self._make_bindings()
+
+    def _make_bindings(self) -> None:
+        """Make some more classes, and load the library when all are made."""
+        if self._stopped or self._bindings is None:
+            return
+        until = monotonic() + _TURN_SECS
+        for _ in self._bindings:
+            if monotonic() > until:
+                QTimer.singleShot(0, self, self._make_bindings)
+                return
+        self._loading = threading.Thread(
+            target=self._load_library, name="gcspy plot library", daemon=True
+        )
+        self._loading.start()
 
     def _load_library(self) -> None:
         _plot_class()
