@@ -23,8 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
-import numpy as np
-
 from gcspy_drivers.simulator.facts import FinalisationCounts, FreeLists, Generations
 from gcspy_drivers.simulator.heap import (
     HEADER_WORDS,
@@ -63,6 +61,7 @@ from gcspy_drivers.simulator.policies.counted_lists import (
     trace,
 )
 from gcspy_drivers.simulator.policies.freelist import FreeListSpace
+from gcspy_drivers.simulator.policies.reference_counts import wrong_counts
 
 __all__ = ["GENERATIONS", "REGION_PHASES", "CPython"]
 
@@ -219,18 +218,8 @@ class CPython(Plan):
         """Each count is the number of references to the object, each container is in the list that it should be in, and nothing is in question."""
         if self.collection is not None:
             return []
-        words, objects = self.heap.words, self.objects()
-        counts = np.zeros(len(words), dtype=np.int64)
-        np.add.at(counts, self.heap.roots, 1)
-        for cell, fields in zip(objects.cells.tolist(), objects.fields.tolist(), strict=True):
-            np.add.at(counts, words[cell + HEADER_WORDS : cell + HEADER_WORDS + fields], 1)
-        wrong = objects.where(objects.links != counts[objects.cells])
-        found = [
-            f"object {a} is counted {b} times, and referred to {c} times"
-            for a, b, c in zip(
-                wrong.identities.tolist(), wrong.links.tolist(), counts[wrong.cells].tolist(), strict=True
-            )
-        ]  # fmt: skip
+        objects = self.objects()
+        found = wrong_counts(self.heap, objects)
         found += [
             f"object {one} is in question, and no collection is under way"
             for one in objects.where(objects.colours != WHITE).identities.tolist()

@@ -56,6 +56,7 @@ from gcspy_drivers.simulator.plan import (
     heap_knob,
 )
 from gcspy_drivers.simulator.policies.freelist import FreeListSpace, insert
+from gcspy_drivers.simulator.policies.reference_counts import wrong_counts
 
 __all__ = ["RefCount"]
 
@@ -380,17 +381,9 @@ class RefCount(Plan):
         """Each object's count is the number of references to it; nothing that is in use is white or grey."""
         if self.collection is not None:
             return []
-        words, objects = self.heap.words, self.objects()
-        counts = np.zeros(len(words), dtype=np.int64)
-        np.add.at(counts, self.heap.roots, 1)
-        for cell, fields in zip(objects.cells.tolist(), objects.fields.tolist(), strict=True):
-            np.add.at(counts, words[cell + HEADER_WORDS : cell + HEADER_WORDS + fields], 1)
-        wrong = objects.where(objects.links != counts[objects.cells])
+        objects = self.objects()
         strange = objects.where((objects.colours == WHITE) | (objects.colours == GREY))
-        found = [f"object {a} is counted {b} times, and referred to {c} times" for a, b, c in zip(
-            wrong.identities.tolist(), wrong.links.tolist(), counts[wrong.cells].tolist(), strict=True
-        )]  # fmt: skip
-        return found + [
+        return wrong_counts(self.heap, objects) + [
             f"object {one} has a colour of trial deletion, and none is under way"
             for one in strange.identities.tolist()
         ]
