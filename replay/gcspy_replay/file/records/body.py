@@ -26,7 +26,7 @@ from gcspy_protocol.compiled.stream_changes import (
 from gcspy_protocol.errors import RemoteProtocolError
 from gcspy_protocol.frames.frame import FLAG_ZSTD, Header
 from gcspy_protocol.interpreter import ClientInterpreter, EventChange, SpaceState, StreamState
-from gcspy_protocol.limits import Limits
+from gcspy_protocol.limits import CLIENT_LIMITS, Limits
 from gcspy_protocol.messages import Message
 from gcspy_protocol.model import CONTROL_STREAM, Naming
 from gcspy_protocol.streams.values import decode_delta
@@ -68,8 +68,8 @@ _MOST_TOLD = 4096
 
 _RUNNING_FROM = 64
 
-_KEPT_SHARE = 4
-"""Changes are kept unapplied for up to one in this many of the tiles of a stream."""
+_KEPT_SHARE = 2
+"""Changes are kept unapplied, compressed, up to one in this many of the bytes of a stream's values."""
 
 _NO_TILES = np.empty(0, dtype=np.int64)
 
@@ -88,7 +88,7 @@ class KnownState:
         self._spaces: dict[int, tuple[SpaceState, SpaceState]] = {
             number: (space, space.copy()) for number, space in session.spaces.items()
         }
-        self._late: dict[tuple[int, int], list[m.StreamDelta]] = {}
+        self._late: dict[tuple[int, int], list[bytes]] = {}
         self.last_event = session.last_event
 
     def rebind(self, session: ClientInterpreter) -> None:
@@ -127,15 +127,17 @@ class KnownState:
             delta: The changes, of the values that this state has with all changes that are kept.
         """
         late = self._late.setdefault((number, one), [])
-        late.append(delta)
+        assert delta.packed is not None
+        late.append(delta.packed)
         values = self.space(number).stream(one).values
-        if sum(len(each.indices) for each in late) * _KEPT_SHARE > len(values):
+        if sum(map(len, late)) * _KEPT_SHARE > values.nbytes:
             np.copyto(values, now.values)
             late.clear()
 
     def catch_up(self, number: int, one: int) -> None:
         """Apply the changes of a stream that are kept."""
-        for delta in self._late.pop((number, one), ()):
+        for packed in self._late.pop((number, one), ()):
+            delta = _unpack_delta(packed, number, one, CLIENT_LIMITS)
             values = self.space(number).stream(one).values
             if not put_values(values, delta.indices, delta.values):
                 values[delta.indices] = delta.values
@@ -151,9 +153,8 @@ class KnownState:
             known[1].names = space.names.copy()
 
 
-def _streams(space: SpaceState) -> Iterator[tuple[int, StreamState]]:
-    yield from space.streams.items()
-    yield CONTROL_STREAM, space.control
+def _streams(space: SpaceState) -> list[tuple[int, StreamState]]:
+    return [*space.streams.items(), (CONTROL_STREAM, space.control)]
 
 
 def _is_of(stream: StreamState, event: m.Event) -> bool:
@@ -686,10 +687,11 @@ def _read_stream(
         indices, values = _read_some(given, flags, stream, latest)
         latest = indices
     elif how == _ALL:
+        # Modulo the size of the type, as differences of 64 bits would be cut to it.
         steps = given.values(count)
         if flags & _RUNNING:
-            steps = np.cumsum(steps, dtype=np.int64)
-        values = (old.astype(np.int64) + steps).astype(stream.dtype)
+            steps = np.cumsum(steps, dtype=stream.dtype)
+        values = old + steps.astype(stream.dtype, copy=False)
     else:
         values = np.empty(0, dtype=stream.dtype)
     known = given.bits(len(values)) if flags & _PARTLY_KNOWN else None
@@ -741,20 +743,22 @@ def _read_packed(
     if flags != _SOME | _PACKED:
         raise ValueError(f"changes as they came, with flags {flags}")
     data = given.packed_bytes(limits.payload_bytes)
-    header = Header(
-        len(data),
-        m.FrameType.STREAM_DELTA,
-        FLAG_ZSTD,
-        number,
-        one,
-        0,
-        event.sequence,
-        event.time_nanos,
+    delta = _unpack_delta(
+        data, number, one, limits, sequence=event.sequence, time_nanos=event.time_nanos
     )
-    delta = decode_delta(header, unpack(header, data, limits, 0), limits)
     if (delta.event, delta.occurrence) != (event.event, event.occurrence):
         raise ValueError("changes of another event")
     return replace(delta, packed=data)
+
+
+def _unpack_delta(
+    data: bytes, number: int, one: int, limits: Limits, *, sequence: int = 0, time_nanos: int = 0
+) -> m.StreamDelta:
+    """The changes in the compressed payload of a DELTA of a stream."""
+    header = Header(
+        len(data), m.FrameType.STREAM_DELTA, FLAG_ZSTD, number, one, 0, sequence, time_nanos
+    )
+    return decode_delta(header, unpack(header, data, limits, 0), limits)
 
 
 def _read_indices(given: FieldReader, changed: int, count: int) -> NDArray[np.int64]:

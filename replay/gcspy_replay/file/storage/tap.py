@@ -9,6 +9,8 @@ Knows frame headers; does not know their payloads.
 
 from __future__ import annotations
 
+from functools import cache
+
 from gcspy_protocol.connection import is_event_frame, preamble
 from gcspy_protocol.errors import LocalProtocolError
 from gcspy_protocol.frames.frame import HEADER
@@ -45,7 +47,12 @@ def frame_type_of(message: Message) -> int:
     """The type of the frame that a message came in."""
     if isinstance(message, Unknown):
         return message.type
-    name = type(message).__name__
+    return _frame_type(type(message).__name__)
+
+
+@cache
+def _frame_type(name: str) -> int:
+    """The type of frame of the class of a message."""
     return FrameType[
         "".join("_" + c if c.isupper() and i else c for i, c in enumerate(name)).upper()
     ]

@@ -96,6 +96,8 @@ class ChunkRule:
         events: but not before this many events: if everything changes, a delta is as large as a
             keyframe.
         most_events: End after this many.
+        large_events: The same, where the state has more than `key_bytes`: to write it takes as long
+            as a hundred events.
         most_secs: End after this time, by the target's clock.
         key_events: In a chunk of records, repeat the state after this many events; 0: never,
         key_bytes: if it has at most this many bytes before zstd.
@@ -104,6 +106,7 @@ class ChunkRule:
     weight: float = 3.0
     events: int = 8
     most_events: int = 128
+    large_events: int = 256
     most_secs: float = 10.0
     key_events: int = 8
     key_bytes: int = 1 << 20
@@ -118,7 +121,10 @@ class ChunkRule:
 
     def ends(self, *, events: int, span_nanos: int, delta_bytes: int, key_bytes: int) -> bool:
         """Whether a chunk of these sizes ends."""
-        if events >= min(self.most_events, MOST_EVENTS) or span_nanos >= self.most_secs * _NANOS:
+        most = self.most_events
+        if key_bytes > self.key_bytes:
+            most = max(most, self.large_events)
+        if events >= min(most, MOST_EVENTS) or span_nanos >= self.most_secs * _NANOS:
             return True
         return events >= self.events and delta_bytes >= self.weight * key_bytes
 
