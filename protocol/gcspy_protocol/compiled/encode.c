@@ -79,26 +79,85 @@ static inline int is_known(const uint8_t *known, uint64_t tile) { return known =
 /* Whether a client would see a difference at a tile: an unknown value cannot have changed, only its being known can. */
 #define DIFFERS(now, was, values, before, tile) ((now) != (was) || ((now) && (values)[tile] != (before)[tile]))
 
-#define FIND(T, NAME)                                                                                        \
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* One bit for each of eight bytes that are 0 or 1. */
+static inline uint32_t eight_bits(const uint8_t *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return (uint32_t)(word * UINT64_C(0x0102040810204080) >> 56);
+}
+#else
+static inline uint32_t eight_bits(const uint8_t *bytes)
+{
+    uint32_t bits = 0;
+    for (int i = 0; i < 8; i++)
+        bits |= (uint32_t)bytes[i] << i;
+    return bits;
+}
+#endif
+
+/* Which of BLOCK tiles differ, as bits: without a branch for each, as processors cannot foresee them. */
+#define MASK(T, NAME)                                                                                        \
+    static inline __attribute__((always_inline)) uint32_t NAME(const T *values, const T *before, uint64_t count) \
+    {                                                                                                        \
+        uint8_t differ[BLOCK] = {0};                                                                         \
+        if (count == BLOCK)                                                                                  \
+            for (int i = 0; i < BLOCK; i++)                                                                  \
+                differ[i] = values[i] != before[i];                                                          \
+        else                                                                                                 \
+            for (uint64_t i = 0; i < count; i++)                                                             \
+                differ[i] = values[i] != before[i];                                                          \
+        return eight_bits(differ) | eight_bits(differ + 8) << 8 | eight_bits(differ + 16) << 16              \
+            | eight_bits(differ + 24) << 24;                                                                 \
+    }
+
+MASK(uint8_t, mask_1)
+MASK(uint16_t, mask_2)
+MASK(uint32_t, mask_4)
+MASK(uint64_t, mask_8)
+
+/* The same as FIND, where all values are known and were. */
+#define FIND_PLAIN(T, NAME, MASK_OF)                                                                         \
+    WIDE_LOOP static struct changes NAME(const T *values, const T *before, uint64_t tiles, uint32_t *dirty)  \
+    {                                                                                                        \
+        struct changes found = {0, 0, 0, 0};                                                                 \
+        uint64_t next = 0; /* one behind the last tile that differs */                                       \
+        for (uint64_t far = 0; far < tiles; far += BLOCK * BLOCKS) {                                         \
+            uint64_t far_end = tiles - far < BLOCK * BLOCKS ? tiles : far + BLOCK * BLOCKS;                  \
+            if (memcmp(values + far, before + far, (far_end - far) * sizeof(T)) == 0)                        \
+                continue;                                                                                    \
+            for (uint64_t start = far; start < far_end; start += BLOCK) {                                    \
+                uint64_t count = far_end - start < BLOCK ? far_end - start : BLOCK;                          \
+                uint32_t bits = MASK_OF(values + start, before + start, count);                              \
+                if (bits == 0)                                                                               \
+                    continue;                                                                                \
+                found.count += (uint64_t)__builtin_popcount(bits);                                           \
+                found.escapes += (start + (uint64_t)__builtin_ctz(bits) - next) / ESCAPE;                    \
+                next = start + 32 - (uint64_t)__builtin_clz(bits);                                           \
+                dirty[found.blocks++] = (uint32_t)(start / BLOCK);                                           \
+            }                                                                                                \
+        }                                                                                                    \
+        return found;                                                                                        \
+    }
+
+FIND_PLAIN(uint8_t, find_plain_1, mask_1)
+FIND_PLAIN(uint16_t, find_plain_2, mask_2)
+FIND_PLAIN(uint32_t, find_plain_4, mask_4)
+FIND_PLAIN(uint64_t, find_plain_8, mask_8)
+
+#define FIND(T, NAME, PLAIN)                                                                                 \
     static struct changes NAME(const struct stream *s, const uint8_t *known, uint64_t tiles, uint32_t *dirty) \
     {                                                                                                        \
         struct changes found = {0, 0, 0, 0};                                                                 \
         const T *values = s->values, *before = s->before;                                                    \
         const uint8_t *old = s->before_known;                                                                \
-        int plain = known == NULL && old == NULL;                                                            \
         uint64_t next = 0; /* one behind the last tile that differs */                                       \
-        uint64_t same_to = 0; /* no tile before this one differs, from the last that was looked at on */     \
+        if (known == NULL && old == NULL)                                                                    \
+            return PLAIN(values, before, tiles, dirty);                                                      \
         for (uint64_t start = 0; start < tiles; start += BLOCK) {                                            \
-            if (plain && start % (BLOCK * BLOCKS) == 0) {                                                    \
-                uint64_t far = start + BLOCK * BLOCKS < tiles ? start + BLOCK * BLOCKS : tiles;              \
-                same_to = memcmp(values + start, before + start, (far - start) * sizeof(T)) == 0 ? far : 0;  \
-            }                                                                                                \
-            if (start < same_to)                                                                             \
-                continue;                                                                                    \
             uint64_t end = start + BLOCK < tiles ? start + BLOCK : tiles;                                    \
             uint64_t earlier = found.count;                                                                  \
-            if (plain && memcmp(values + start, before + start, (end - start) * sizeof(T)) == 0)             \
-                continue;                                                                                    \
             for (uint64_t tile = start; tile < end; tile++) {                                                \
                 int now = is_known(known, tile), was = is_known(old, tile);                                  \
                 if (!DIFFERS(now, was, values, before, tile))                                                \
@@ -114,19 +173,54 @@ static inline int is_known(const uint8_t *known, uint64_t tile) { return known =
         return found;                                                                                        \
     }
 
-FIND(uint8_t, find_1)
-FIND(uint16_t, find_2)
-FIND(uint32_t, find_4)
-FIND(uint64_t, find_8)
+FIND(uint8_t, find_1, find_plain_1)
+FIND(uint16_t, find_2, find_plain_2)
+FIND(uint32_t, find_4, find_plain_4)
+FIND(uint64_t, find_8, find_plain_8)
+
+/* The same as TAKE, where all values are known and were. */
+#define TAKE_PLAIN(T, NAME, MASK_OF)                                                                         \
+    WIDE_LOOP static void NAME(const T *values, T *before, uint64_t tiles, const uint32_t *dirty,            \
+                               uint64_t blocks, uint8_t *gaps, uint8_t *out)                                 \
+    {                                                                                                        \
+        uint64_t next = 0;                                                                                   \
+        for (uint64_t block = 0; block < blocks; block++) {                                                  \
+            uint64_t start = (uint64_t)dirty[block] * BLOCK;                                                 \
+            uint64_t count = tiles - start < BLOCK ? tiles - start : BLOCK;                                  \
+            uint32_t bits = MASK_OF(values + start, before + start, count);                                  \
+            for (; bits != 0; bits &= bits - 1) {                                                            \
+                uint64_t tile = start + (uint64_t)__builtin_ctz(bits);                                       \
+                uint64_t gap = tile - next;                                                                  \
+                for (; gap >= ESCAPE; gap -= ESCAPE, gaps += 2)                                              \
+                    put16(gaps, ESCAPE);                                                                     \
+                put16(gaps, (uint16_t)gap);                                                                  \
+                gaps += 2;                                                                                   \
+                T value = values[tile];                                                                      \
+                memcpy(out, &value, sizeof value);                                                           \
+                out += sizeof value;                                                                         \
+                before[tile] = value;                                                                        \
+                next = tile + 1;                                                                             \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+
+TAKE_PLAIN(uint8_t, take_plain_1, mask_1)
+TAKE_PLAIN(uint16_t, take_plain_2, mask_2)
+TAKE_PLAIN(uint32_t, take_plain_4, mask_4)
+TAKE_PLAIN(uint64_t, take_plain_8, mask_8)
 
 /* Write gaps, bitmap and values of what differs, and store it. */
-#define TAKE(T, NAME)                                                                                        \
+#define TAKE(T, NAME, PLAIN)                                                                                      \
     static void NAME(struct stream *s, const uint8_t *known, uint64_t tiles, const uint32_t *dirty,          \
                      const struct changes *found, uint8_t *gaps, uint8_t *bitmap, uint8_t *out)              \
     {                                                                                                        \
         const T *values = s->values;                                                                         \
         T *before = s->before;                                                                               \
         uint64_t next = 0, place = 0;                                                                        \
+        if (known == NULL && s->before_known == NULL) {                                                      \
+            PLAIN(values, before, tiles, dirty, found->blocks, gaps, out);                                   \
+            return;                                                                                          \
+        }                                                                                                    \
         for (uint64_t block = 0; block < found->blocks; block++) {                                           \
             uint64_t start = (uint64_t)dirty[block] * BLOCK;                                                 \
             uint64_t end = start + BLOCK < tiles ? start + BLOCK : tiles;                                    \
@@ -153,10 +247,10 @@ FIND(uint64_t, find_8)
         }                                                                                                    \
     }
 
-TAKE(uint8_t, take_1)
-TAKE(uint16_t, take_2)
-TAKE(uint32_t, take_4)
-TAKE(uint64_t, take_8)
+TAKE(uint8_t, take_1, take_plain_1)
+TAKE(uint16_t, take_2, take_plain_2)
+TAKE(uint32_t, take_4, take_plain_4)
+TAKE(uint64_t, take_8, take_plain_8)
 
 static int64_t limited(wide sum)
 {
