@@ -51,6 +51,7 @@ MOMENTS = {
     "cpython": 4,
     "increments": 3,
     "finalisers": 3,
+    "paths": 6,
 }
 
 wait_until = partial(event_loop.wait_until, secs=PATIENCE_SECS)

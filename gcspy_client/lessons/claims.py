@@ -85,11 +85,12 @@ def check_claims(
         reached: The event of each step; None: they are found.
 
     Raises:
-        CommandError: A step is not reached, or a condition has a name that there is not.
+        CommandError: A step is not reached or not there, or a condition has a name that there is not.
     """
     events = events_of_steps(lesson, recording) if reached is None else reached
     for place, step in enumerate(lesson.steps):
         for claim in step.claims:
+            _refuse_absent_steps(lesson, claim)
             last = events[place if claim.at is None else claim.at]
             if claim.since is None:
                 yield _checked(lesson, place, claim, last, recording.seek(last))
@@ -100,6 +101,19 @@ def check_claims(
                 if one.values and (checked is None or checked.holds):
                     checked = one
             yield checked or CheckedClaim(place, claim, last, False, "no value is known")
+
+
+def _refuse_absent_steps(lesson: Lesson, claim: Claim) -> None:
+    """Refuse a claim about a step that the lesson does not have.
+
+    Raises:
+        CommandError: That is so; with the line.
+    """
+    last = max((each for each in (claim.at, claim.since) if each is not None), default=0)
+    if last >= len(lesson.steps):
+        raise CommandError(
+            f"{lesson.path}:{claim.line}: the claim {claim.text!r} is about step {last + 1} of {len(lesson.steps)}"
+        )
 
 
 def _checked(

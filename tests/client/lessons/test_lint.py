@@ -121,3 +121,12 @@ def test_a_claim_is_checked_at_its_events(
 def test_a_claim_about_what_there_is_not_is_refused_with_its_line(recording: Recording) -> None:
     with pytest.raises(CommandError, match=r"p\.md:9: the claim 'One': .*Hoap"):
         list(check_claims(with_claims("\"One\" = 'sum(Hoap.Marked) == 0'"), recording))
+
+
+def test_a_claim_about_a_step_that_there_is_not_is_refused(recording: Recording) -> None:
+    with pytest.raises(CommandError, match=r"is about step 9 of \d"):
+        list(
+            check_claims(
+                with_claims("\"One\" = { at = 9, holds = 'sum(Heap.Marked) == 0' }"), recording
+            )
+        )

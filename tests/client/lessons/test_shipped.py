@@ -541,7 +541,58 @@ def popular_1(led: Led) -> None:
     assert int((led.values(2, "Car table", "Type") == 2).sum()) == 6
 
 
+def site(led: Led, step: int, line: int, stream: str = "Executions") -> int:
+    """Return a value of the only site of a line of the counted function."""
+    return int(led.values(step, "Sites", stream)[(2, 6, 8, 10, 12, 14).index(line)])
+
+
+def paths_1(led: Led) -> None:
+    """The tuples of line 6 are the lists of line 8 and the dicts of line 10; no other count follows from others."""
+    for step in (1, 2, 3):
+        assert site(led, step, 6) == site(led, step, 8) + site(led, step, 10)
+    assert [site(led, 3, line, "Counters") for line in (2, 12)] == [1, 1]
+
+
+def paths_2(led: Led) -> None:
+    """A counter for each block is as many counters, and as many increments."""
+    counters, increments = (led.values(2, "Plans", name) for name in ("Counters", "Increments"))
+    assert counters[0] == counters[1] == 6
+    assert increments[0] == increments[1] == 28
+
+
+def paths_3(led: Led) -> None:
+    """The edge into the loop's body carries nothing, and is computed."""
+    taken, carries = (led.values(3, "Edges", name) for name in ("Taken", "Carries"))
+    assert (taken[3], carries[3]) == (24, 0)
+    computed = led.values(3, "Edges", "Computed")
+    assert computed.tolist() == taken.tolist()
+
+
+def paths_4(led: Led) -> None:
+    """The block of line 6 was entered once more than its tuple was made; no other site is behind a site that was missed."""
+    blocks = led.values(4, "Blocks", "Entered")
+    assert blocks[2] == site(led, 4, 6) + 1
+    assert blocks[3] == site(led, 4, 8)
+    assert blocks[4] == site(led, 4, 10)
+    assert site(led, 4, 14) == 0
+
+
+def paths_5(led: Led) -> None:
+    """The edge into line 12 is taken less often than that past it."""
+    taken = led.values(5, "Edges", "Taken")
+    past, into = taken[8], taken[9]
+    assert into == site(led, 5, 12) < past / 3
+
+
+def paths_6(led: Led) -> None:
+    """Twelve blocks and the world outside need twelve edges; of 18 one is counted by the call of the handler."""
+    assert len(led.values(6, "Edges", "Taken")) == 18
+    assert len(led.values(6, "Blocks", "Entered")) == 12
+    assert led.values(6, "Plans", "Counters").tolist() == [6, 6, 5, 5, 5]
+
+
 PROOFS = (
+    paths_1, paths_2, paths_3, paths_4, paths_5, paths_6,
     popular_1,
     cpython_1, cpython_3, increments_1, increments_2, finalisers_1, finalisers_2, finalisers_3,
     costs_1, costs_2,

@@ -5,7 +5,7 @@ Each kind of collection has its start, the end of each phase, its end; ``Progres
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 __all__ = ["CLOCK", "ENDS", "PROGRESS", "STARTS", "Kinds"]
 
@@ -13,17 +13,18 @@ STARTS, CLOCK, PROGRESS, ENDS = "Program starts", "Allocation", "Progress", "Pro
 
 
 class Kinds:
-    """The kinds of event of one collector.
+    """The kinds of event of one collector, and of the program.
 
     Args:
         kinds: Those of its collections, with the names of their phases.
+        own: Those of the program.
 
     Attributes:
         names: By number.
     """
 
-    def __init__(self, kinds: Mapping[str, tuple[str, ...]]) -> None:
-        names = [STARTS, CLOCK]
+    def __init__(self, kinds: Mapping[str, tuple[str, ...]], own: Sequence[str] = ()) -> None:
+        names = [STARTS, CLOCK, *own]
         for kind, phases in kinds.items():
             names.append(self.start(kind))
             names += [self.phase(kind, phase) for phase in phases]

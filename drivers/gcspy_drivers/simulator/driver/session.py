@@ -23,6 +23,7 @@ from gcspy_drivers.simulator.driver.clock import StepClock
 from gcspy_drivers.simulator.driver.companion import Companion
 from gcspy_drivers.simulator.driver.cost_meter import CostMeter
 from gcspy_drivers.simulator.driver.cost_spaces import cost_spaces
+from gcspy_drivers.simulator.driver.counted_spaces import counted_spaces
 from gcspy_drivers.simulator.driver.event_view import EventView
 from gcspy_drivers.simulator.driver.events import CLOCK, ENDS, PROGRESS, STARTS, Kinds
 from gcspy_drivers.simulator.driver.heap_answers import (
@@ -44,6 +45,7 @@ from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.plan import Collection, CollectionListener, OutOfHeap, Plan
 from gcspy_drivers.simulator.plans import make_plan
 from gcspy_drivers.simulator.programs import make_run
+from gcspy_drivers.simulator.programs.counted_function import CountedFunction
 from gcspy_drivers.simulator.trace_recorder import TraceRecorder
 from gcspy_server.api import (
     DetailTable,
@@ -113,7 +115,7 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self.program = self._run.program
         for name, value in options.program_options.items():
             self.program.turn(name, value)
-        self.kinds = Kinds(self.plan.kinds)
+        self.kinds = Kinds(self.plan.kinds, self.program.kinds)
         self.server = Server(
             f"{self.plan.title}: {self.program.title}",
             events=self.kinds.names,
@@ -139,6 +141,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
         self._heaps: list[SimulatedHeapSpace] = []
         self._add_heaps()
         self._others: list[OtherSpace] = other_spaces(self.server, self.plan)
+        if isinstance(self.program, CountedFunction):
+            self._others += counted_spaces(self.server, self.plan, self.program)
         if options.graph:
             self._others += object_graph_spaces(self.server, self.plan)
         self._meter: CostMeter | None = None
@@ -254,6 +258,8 @@ class SimulatorSession(EmbeddedSession, CollectionListener):
                 steps += 1
                 if on_step is not None:
                     on_step()
+                for kind, cause in self.program.happened():
+                    self._event(kind, cause)
                 self._tick()
                 if self.options.steps and steps >= self.options.steps:
                     self.over = f"the program has ended, after {steps:,} steps"

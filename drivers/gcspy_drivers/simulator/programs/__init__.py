@@ -9,6 +9,7 @@ from gcspy_protocol.errors import LocalProtocolError
 from gcspy_drivers.simulator.mutator import Mutator
 from gcspy_drivers.simulator.programs.adversary import CardMarking, Fragmentation, RingProgram
 from gcspy_drivers.simulator.programs.churn import BinaryTrees, Queue, Reptile
+from gcspy_drivers.simulator.programs.counted_function import CountedFunction
 from gcspy_drivers.simulator.programs.finalisers import FinalisedFiles
 from gcspy_drivers.simulator.programs.long_lifetimes import GCold, Leak, LRUCache, Paraffins
 from gcspy_drivers.simulator.programs.program import Program, ProgramRun, from_file
@@ -29,6 +30,7 @@ PROGRAMS: Final[dict[str, type[Program]]] = {
         CardMarking,
         RingProgram,
         FinalisedFiles,
+        CountedFunction,
     )
 }
 

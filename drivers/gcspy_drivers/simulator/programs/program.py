@@ -37,6 +37,7 @@ class Program(ABC):
         about: Its behaviour, and which property of collectors it shows.
         settings: Its knobs with their initial values.
         guard: Runs its code if it is in a user's file; None: it is ours.
+        kinds: Kinds of event of its own.
 
     Attributes:
         mutator: The mutator whose heap it uses.
@@ -49,6 +50,7 @@ class Program(ABC):
     about: ClassVar[str] = ""
     settings: ClassVar[Sequence[Knob]] = ()
     guard: ClassVar[StepGuard | None] = None
+    kinds: ClassVar[Sequence[str]] = ()
 
     def __init__(self, mutator: Mutator) -> None:
         self.mutator = mutator
@@ -59,15 +61,29 @@ class Program(ABC):
     def work(self, stack: Stack) -> Iterator[None]:
         """Do the work of one thread; yield every some dozen objects."""
 
+    def happened(self) -> Sequence[tuple[str, str]]:
+        """Return its events since the last call: the kind, and what caused it."""
+        return ()
+
     def value(self, name: str) -> int:
-        """Return what a knob stands at."""
+        """Return what a knob stands at; of one that has names, the place of the name."""
         if name in self._values:
             return self._values[name]
-        return int(next(one.value for one in self.settings if one.name == name))
+        knob = next(one for one in self.settings if one.name == name)
+        if isinstance(knob.values, Choice):
+            return knob.values.names.index(str(knob.value))
+        return int(knob.value)
 
     def knobs(self) -> Sequence[Knob]:
         """Return its knobs, as they stand."""
-        return tuple(one._replace(value=self.value(one.name)) for one in self.settings)
+        return tuple(
+            one._replace(
+                value=one.values.names[self.value(one.name)]
+                if isinstance(one.values, Choice)
+                else self.value(one.name)
+            )
+            for one in self.settings
+        )
 
     def turn(self, name: str, value: int | str) -> None:
         """Change a knob; it takes effect where the program looks next."""
@@ -77,9 +93,12 @@ class Program(ABC):
                 f"{self.name} has no knob {name!r}: it has {', '.join(one.name for one in self.settings) or 'none'}"
             )
         if isinstance(knob.values, Choice):
-            raise LocalProtocolError(
-                f"{name} of {self.name} has names for values: a program's knobs have numbers"
-            )
+            if value not in knob.values.names:
+                raise LocalProtocolError(
+                    f"{name} of {self.name} cannot be {value!r}: give one of {', '.join(map(repr, knob.values.names))}"
+                )
+            self._values[name] = knob.values.names.index(str(value))
+            return
         low, high = knob.values
         if not isinstance(value, int) or not low <= value <= high:
             raise LocalProtocolError(
