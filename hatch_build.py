@@ -33,13 +33,30 @@ SOURCES = {
 }
 PACKAGE = ROOT / "drivers/gcspy_drivers/hotspot"
 COUNTING_SOURCES = ROOT / "drivers/native/counting/gcspy"
-COUNTING_COMMON = ("SharedCounter", "SiteList", "CountingAgent", "OldSiteCounters")
+
+
+class CountingPart(NamedTuple):
+    """A part of the agent in Java that counts, which one JDK compiles.
+
+    Attributes:
+        release: Version of Java that it is compiled for.
+        classes: Its classes.
+        needed_by: Which versions of Java need it.
+    """
+
+    release: str
+    classes: tuple[str, ...]
+    needed_by: str
+
+
 COUNTING_PARTS = (
-    ("8", "AsmSites"),
-    ("11", "SiteCounters"),
-    ("24", "ClassFileSites"),
+    CountingPart("8", ("SharedCounter", "SiteList", "CountingAgent"), "any version of Java"),
+    CountingPart("8", ("OldSiteCounters",), "Java 8"),
+    CountingPart("8", ("AsmSites",), "Java 8 to 23"),
+    CountingPart("9", ("SiteCounters",), "Java 9 and later"),
+    CountingPart("24", ("ClassFileSites",), "Java 24 and later"),
 )
-"""Versions of Java of the parts of the agent in Java, and the class of each beside what all of them need."""
+"""Parts of the agent in Java; the others use the first."""
 COUNTING_MANIFEST = """\
 Manifest-Version: 1.0
 Premain-Class: gcspy.CountingAgent
@@ -161,61 +178,64 @@ def find_jdks() -> list[Path]:
     return list(dict.fromkeys(each.resolve() for each in homes if (each / "bin/javac").is_file()))
 
 
-def build_counting_agent(into: Path = PACKAGE) -> str:
-    """Build the agent in Java that counts allocation sites, unless it is there.
-
-    It has a part for JDKs up to 23, which a JDK of those compiles, and one for later ones; and counters of Java 8 and of later ones.
+def build_counting_agent(into: Path = PACKAGE) -> list[str]:
+    """Build the agent in Java that counts allocation sites, unless it is there, of the parts that a JDK here compiles.
 
     Returns:
-        Why no part could be built; empty if it is there.
+        For each part that is missing which versions of Java need it, and why it is missing.
     """
     sources = sorted(COUNTING_SOURCES.glob("*.java"))
     jdks = find_jdks()
-    text = b"".join(each.read_bytes() for each in sources) + repr(jdks).encode()
+    text = b"".join(each.read_bytes() for each in sources) + repr((jdks, COUNTING_PARTS)).encode()
     name = f"gcspy-counting-{hashlib.sha256(text).hexdigest()[:12]}.jar"
     if (into / name).exists():
-        return ""
-    why = "there is no JDK"
+        with zipfile.ZipFile(into / name) as jar:
+            there = set(jar.namelist())
+        return [
+            f"{part.needed_by}: no JDK here compiles its part"
+            for part in COUNTING_PARTS
+            if f"gcspy/{part.classes[0]}.class" not in there
+        ]
+    missing = []
     with tempfile.TemporaryDirectory() as folder:
-        built: dict[str, Path] = {}
-        for number, (release, part) in enumerate(COUNTING_PARTS):
-            compiled = Path(folder, str(number))
-            compiled.mkdir()
-            for jdk in jdks:
-                failed = _java_compiled(jdk, release, part, compiled)
-                why = failed or why
-                if not failed:
-                    # The classes that all parts need are those of the oldest one.
-                    for path in sorted(compiled.rglob("*.class")):
-                        built.setdefault(path.relative_to(compiled).as_posix(), path)
-                    break
-        if not built:
-            return why
+        for part in COUNTING_PARTS:
+            why_not = _java_compiled(jdks, part, Path(folder))
+            if why_not:
+                missing.append(f"{part.needed_by}: {why_not}")
+            if why_not and part is COUNTING_PARTS[0]:
+                return missing
         made = into / f"{name}.{os.getpid()}"
         with zipfile.ZipFile(made, "w") as jar:
             jar.writestr("META-INF/MANIFEST.MF", COUNTING_MANIFEST + f"Boot-Class-Path: {name}\n\n")
-            for inside, path in built.items():
-                jar.write(path, inside)
+            for path in sorted(Path(folder).rglob("*.class")):
+                jar.write(path, path.relative_to(folder).as_posix())
         made.replace(into / name)
     for old in into.glob("gcspy-counting-*.jar"):
         if old.name != name:
             old.unlink()
-    return ""
+    return missing
 
 
-def _java_compiled(jdk: Path, release: str, part: str, into: Path) -> str:
-    """Compile one part with a JDK, and what all parts need; return why it cannot."""
-    names = (*COUNTING_COMMON, part)
-    flags = ["-nowarn", "-XDignore.symbol.file", "-source", release, "-target", release]
-    command = [str(jdk / "bin/javac"), "-d", str(into), *flags]
-    command += [str(COUNTING_SOURCES / f"{each}.java") for each in names]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_COMPILE_SECS
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{command[0]} failed: {error}"
-    return f"{command[0]} failed: {done.stderr.strip()[-400:]}" if done.returncode else ""
+def _java_compiled(jdks: list[Path], part: CountingPart, into: Path) -> str:
+    """Compile one part with the first JDK that can; return why none can."""
+    why_not = "there is no JDK"
+    flags = ["-nowarn", "-XDignore.symbol.file", "-source", part.release, "-target", part.release]
+    for jdk in jdks:
+        command = [str(jdk / "bin/javac"), "-d", str(into), "-cp", str(into), *flags]
+        command += [str(COUNTING_SOURCES / f"{each}.java") for each in part.classes]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_COMPILE_SECS
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            why_not = f"{command[0]} failed: {error}"
+            continue
+        if not done.returncode:
+            return ""
+        lines = done.stderr.splitlines()
+        error_line = next((each for each in lines if "error:" in each), "no reason told")
+        why_not = f"{command[0]} failed: {error_line.strip()[-200:]}"
+    return why_not
 
 
 def build_loops(loops: Loops, into: Path | None = None, flags: tuple[str, ...] = LOOP_FLAGS) -> str:
@@ -281,9 +301,10 @@ def build_all() -> list[str]:
     """Build everything; return a line for each part that could not be built."""
     agents = build()
     lines = [f"the agent for JVMs is not built: {agents}. {REMEDY}"] if agents else []
-    counting = build_counting_agent()
-    if counting:
-        lines.append(f"gcspy-counting is not built: {counting}. {COUNTING_REMEDY}")
+    lines += [
+        f"gcspy-counting does not count in {part}. {COUNTING_REMEDY}"
+        for part in build_counting_agent()
+    ]
     for one in LOOPS:
         why_not = build_loops(one)
         if why_not:
@@ -300,7 +321,7 @@ def built_files() -> list[str]:
 
 
 REMEDY = "exact events of JVMs need it: apt-get install gcc libc6-dev default-jdk-headless, and install gcspy again; all else works"
-COUNTING_REMEDY = "allocation sites of JVMs are not counted without it: apt-get install default-jdk-headless, and install gcspy again"
+COUNTING_REMEDY = "A JDK that compiles all of it, or two: apt-get install default-jdk-headless, one of Java 24 or later, and gcspy again"
 LOOPS_REMEDY = (
     "the same is computed more slowly: apt-get install gcc libc6-dev, and install gcspy again"
 )

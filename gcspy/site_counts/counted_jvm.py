@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def run_counted_jvm(program: str, arguments: tuple[str, ...], *, shares: bool = 
 
 
 def count_running_jvm(pid: int, secs: float, *, shares: bool = True) -> CountedRun:
-    """Give counters to the classes of a JVM that runs, and take them out after some seconds.
+    """Give counters to the classes of a JVM that runs, and take them out after some seconds, or at Ctrl-C.
 
     Args:
         pid: The JVM.
@@ -75,7 +76,8 @@ def count_running_jvm(pid: int, secs: float, *, shares: bool = True) -> CountedR
         try:
             agent.load()
             try:
-                time.sleep(secs)
+                with suppress(KeyboardInterrupt):
+                    time.sleep(secs)
             finally:
                 agent.stop()
             return CountedRun(0, _report(agent.folder))
@@ -97,6 +99,8 @@ def _report(folder: Path) -> dict[str, Any]:
     try:
         counts, increments = files.read()
     except TargetError as error:
+        if files.refused():
+            raise
         raise TargetError(
             "the JVM ended before it counted; it says why above, or it is older than Java 8"
         ) from error

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -107,6 +108,38 @@ def test_sources_that_do_not_compile_say_why_and_leave_no_file(
     (folder / "more.h").write_text("#define MORE not defined\n")
     assert "failed" in build(hook, folder)
     assert not list(folder.glob("*.so*"))
+
+
+def test_each_missing_part_of_the_agent_that_counts_is_told_in_one_line(
+    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two folders stand for JDKs; neither knows the library of Java 24 and later, and the second one has no ASM."""
+    monkeypatch.setattr(hook, "find_jdks", lambda: [tmp_path / "first", tmp_path / "second"])
+    for number, name in enumerate(("first", "second")):
+        compiler = tmp_path / name / "bin/javac"
+        compiler.parent.mkdir(parents=True)
+        refused = "ClassFileSites" if number == 0 else "ClassFileSites|AsmSites"
+        compiler.write_text(
+            f"""#!/bin/sh
+echo "$*" | grep -qE "{refused}" && {{ echo "X.java:1: error: no such package\n  import" >&2; exit 1; }}
+mkdir -p "$2/gcspy"; for one; do case $one in *.java) touch "$2/gcspy/$(basename $one .java).class";; esac; done
+"""
+        )
+        compiler.chmod(0o755)
+    line = (
+        f"Java 24 and later: {tmp_path}/second/bin/javac failed: X.java:1: error: no such package"
+    )
+    assert hook.build_counting_agent(tmp_path) == [line]
+    (agent,) = tmp_path.glob("gcspy-counting-*.jar")
+    with zipfile.ZipFile(agent) as jar:
+        assert "gcspy/AsmSites.class" in jar.namelist()
+    again = ["Java 24 and later: no JDK here compiles its part"]
+    assert hook.build_counting_agent(tmp_path) == again, "also when it is there already"
+    monkeypatch.setattr(hook, "find_jdks", lambda: [tmp_path / "second"])
+    told = hook.build_counting_agent(tmp_path)
+    assert [each.partition(":")[0] for each in told] == ["Java 8 to 23", "Java 24 and later"]
+    monkeypatch.setattr(hook, "find_jdks", list)
+    assert hook.build_counting_agent(tmp_path) == ["any version of Java: there is no JDK"]
 
 
 def test_a_file_that_is_no_library_is_not_loaded(folder: Path) -> None:

@@ -67,7 +67,7 @@ __all__ = ["command"]
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="With --attach: how long to count.",
+    help="With --attach: how long to count. Ctrl-C ends it earlier.",
 )
 @top_option(100_000)
 @json_option

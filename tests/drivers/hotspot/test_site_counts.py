@@ -25,7 +25,7 @@ public class Making {
     }
     public static void main(String[] args) throws Exception {
         System.out.println("ready");
-        for (int read; (read = System.in.read()) != 'q'; )
+        for (int read; (read = System.in.read()) >= 0 && read != 'q'; )
             if (read == 'w') { for (int i = 0; i < 500; i++) make(i % 2 == 0); System.out.println("done"); }
             else if (read == 't') System.out.println(Thread.getAllStackTraces().keySet().stream().anyMatch(t -> t.getName().equals("gcspy-count")));
     }

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import socket
-import threading
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from gcspy_counting.live.count_answer import HEADER, MAGIC, REQUEST
+from gcspy_protocol.errors import GCspyError, TargetError
 
+from gcspy_drivers.kit.counted_sites.report_thread import ReportThread
 from gcspy_drivers.kit.counted_sites.site_report import CountedSite, CountReport
 
 __all__ = ["SiteCounts"]
@@ -30,7 +31,7 @@ _PIECE: Final = 1 << 20
 _ANSWER_SECS: Final = 60.0
 
 
-class _ImpossibleAnswerError(Exception):
+class _ImpossibleAnswerError(TargetError):
     """The program said what cannot be."""
 
 
@@ -43,38 +44,25 @@ class _Received:
     reports: int = 0
 
 
-class SiteCounts:
+class SiteCounts(ReportThread):
     """The sidecar's end of the line.
 
     Args:
         fd: The line; this takes ownership.
-
-    Attributes:
-        problem: Why there are no more reports; empty: there is no problem.
     """
 
     def __init__(self, fd: int) -> None:
+        super().__init__()
         self._connection = socket.socket(fileno=os.dup(fd))
         os.close(fd)
         self._connection.settimeout(_ANSWER_SECS)
         self._received = _Received()
-        self._latest: CountReport | None = None
-        self._asked = threading.Event()
-        self._closed = False
-        self.problem = ""
-        self._thread = threading.Thread(target=self._live, name="gcspy-site-counts", daemon=True)
-        self._thread.start()
-        self.ask()
+        self.start()
 
     @property
     def sites(self) -> list[CountedSite]:
         """The sites of the latest report; the list only grows."""
         return self._received.sites
-
-    @property
-    def latest(self) -> CountReport | None:
-        """The latest report; None: there is none yet."""
-        return self._latest
 
     def file_of(self, site: CountedSite) -> str:
         """Return the name of a site's file."""
@@ -84,36 +72,21 @@ class SiteCounts:
         """Return the source of a site's file; None: it is not known."""
         return self._received.sources[site.file]
 
-    def ask(self) -> None:
-        """Ask for a report; it is there when it is there. Of several requests meanwhile one counts."""
-        self._asked.set()
-
     def close(self) -> None:
         """Close the line: the program gets its code back."""
-        self._closed = True
+        super().close()
+        self._connection.close()
+
+    def _interrupt(self) -> None:
         try:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # the program has ended
-        self._asked.set()
-        self._thread.join()
-        self._connection.close()
 
-    def _live(self) -> None:
-        try:
-            while True:
-                self._asked.wait()
-                self._asked.clear()
-                if self._closed:
-                    return
-                self._connection.sendall(REQUEST)
-                self._latest = self._report()
-        except _ImpossibleAnswerError as error:
-            self.problem = f"the counters in the program gave an impossible answer: {error}"
-        except OSError:
-            self.problem = "the program no longer counts"
-        if self._closed:
-            self.problem = ""
+    def _problem_of(self, error: OSError | GCspyError) -> str:
+        if isinstance(error, _ImpossibleAnswerError):
+            return f"the counters in the program gave an impossible answer: {error}"
+        return "the program no longer counts"
 
     def _bytes(self, size: int) -> bytes:
         pieces = []
@@ -125,7 +98,8 @@ class SiteCounts:
             size -= len(piece)
         return b"".join(pieces)
 
-    def _report(self) -> CountReport:
+    def _next_report(self) -> CountReport:
+        self._connection.sendall(REQUEST)
         magic, text_size, sites, time_nanos, took_nanos = HEADER.unpack(self._bytes(HEADER.size))
         if magic != MAGIC:
             raise _ImpossibleAnswerError("it is none")

@@ -16,6 +16,7 @@ from typing import Final
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.hotspot.agent.attach_protocol import AttachListener
+from gcspy_drivers.hotspot.counting.site_files import SiteFiles
 from gcspy_drivers.remote.process import Process
 
 __all__ = ["CountingAgent", "path_of_agent"]
@@ -73,9 +74,12 @@ class CountingAgent:
         """Give the classes of the program counters.
 
         Raises:
-            TargetError: The JVM does not load the agent.
+            TargetError: The JVM does not load the agent, or the agent does not count in it.
         """
         self._tell(f"{'' if self._shares else 'site:'}{self.folder}")
+        why_not = SiteFiles(self.folder).refused()
+        if why_not:
+            raise TargetError(why_not)
 
     def stop(self) -> None:
         """Give the classes their own code back; what was counted stays until `close`.

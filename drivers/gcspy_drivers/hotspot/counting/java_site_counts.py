@@ -1,16 +1,15 @@
-"""`JavaSiteCounts`: counts of the allocation sites of a JVM that runs, read by a thread of its own, which also has the agent loaded and taken out."""
+"""`JavaSiteCounts`: counts of the allocation sites of a JVM that runs, read from the files of the agent."""
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Final
 
 import numpy as np
-from gcspy_protocol.errors import GCspyError
 
 from gcspy_drivers.hotspot.counting.counting_agent import CountingAgent
 from gcspy_drivers.hotspot.counting.site_files import SiteFiles
+from gcspy_drivers.kit.counted_sites.report_thread import ReportThread
 from gcspy_drivers.kit.counted_sites.site_report import CountedSite, CountReport
 from gcspy_drivers.remote.files import RegularFile, TargetRoot
 from gcspy_drivers.remote.process import Process
@@ -23,41 +22,28 @@ _FOLDERS: Final = ("", "/src", "/src/main/java", "/src/test/java")
 _LARGEST_SOURCE: Final = 4 << 20
 
 
-class JavaSiteCounts:
+class JavaSiteCounts(ReportThread):
     """Counts of one JVM.
 
     Args:
         process: The JVM; borrowed until `close`.
-
-    Attributes:
-        problem: Why there are no more reports; empty: there is no problem.
 
     Raises:
         Unsupported: The agent was not built; or it is another user's or container's JVM.
     """
 
     def __init__(self, process: Process) -> None:
+        super().__init__()
         self._agent = CountingAgent(process)
         self._files = SiteFiles(self._agent.folder)
-        self._latest: CountReport | None = None
-        self._asked = threading.Event()
-        self._closed = False
         self._process = process
         self._sources: dict[str, str | None] = {}
-        self.problem = ""
-        self._thread = threading.Thread(target=self._live, name="gcspy-site-counts", daemon=True)
-        self._thread.start()
-        self.ask()
+        self.start()
 
     @property
     def sites(self) -> list[CountedSite]:
         """The sites of the latest report; the list only grows."""
         return self._files.sites
-
-    @property
-    def latest(self) -> CountReport | None:
-        """The latest report; None: there is none yet."""
-        return self._latest
 
     def file_of(self, site: CountedSite) -> str:
         """Return the name of a site's file, below its package."""
@@ -84,32 +70,19 @@ class JavaSiteCounts:
                     return file.read().decode("utf-8", "replace")
         return None
 
-    def ask(self) -> None:
-        """Ask for a report; it is there when it is there. Of several requests meanwhile one counts."""
-        self._asked.set()
-
     def close(self) -> None:
         """Have the classes given back."""
-        self._closed = True
-        self._asked.set()
-        self._thread.join()
+        super().close()
         self._agent.close()
 
-    def _live(self) -> None:
-        try:
-            self._agent.load()
-            try:
-                while not self._closed:
-                    self._asked.wait()
-                    self._asked.clear()
-                    self._latest = self._report()
-            finally:
-                self._agent.stop()
-        except GCspyError as error:
-            self.problem = "" if self._closed else str(error)
+    def _begin(self) -> None:
+        self._agent.load()
 
-    def _report(self) -> CountReport:
-        before = self._latest
+    def _end(self) -> None:
+        self._agent.stop()
+
+    def _next_report(self) -> CountReport:
+        before = self.latest
         now = time.monotonic_ns()
         counts, increments = self._files.read()
         known = np.ones(len(counts), dtype=np.bool_)

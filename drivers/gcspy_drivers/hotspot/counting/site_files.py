@@ -55,8 +55,11 @@ class SiteFiles:
             (sites,) executions; (counters,) increments.
 
         Raises:
-            TargetError: There is nothing, or more than there can be.
+            TargetError: There is nothing, with the reason that the agent gives; or more than there can be.
         """
+        why_not = "" if self.sites else self.refused()
+        if why_not:
+            raise TargetError(why_not)
         try:
             self._read_sites()
             raw = self._bytes("counters", 0, _LARGEST_COUNTERS)
@@ -67,6 +70,14 @@ class SiteFiles:
         there = numbers < len(counters)
         counts = counters[np.where(there, numbers, 0)] if len(counters) else 0 * numbers
         return np.where(there, counts, 0), counters[np.unique(numbers[there])]
+
+    def refused(self) -> str:
+        """Return why the agent does not count, in its words; empty: it said nothing."""
+        try:
+            raw = self._bytes("refused", 0, _LONGEST_NAME)[:_LONGEST_NAME]
+        except OSError:
+            return ""
+        return "".join(each for each in raw.decode("utf-8", "replace") if each.isprintable())
 
     def _bytes(self, name: str, begin: int, most: int) -> bytes:
         folder = os.open(self._folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

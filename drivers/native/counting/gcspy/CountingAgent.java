@@ -3,10 +3,12 @@ package gcspy;
 import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -42,15 +44,42 @@ public final class CountingAgent {
 
     private CountingAgent() {}
 
-    public static void premain(String argument, Instrumentation instrumentation) throws Exception {
-        start(argument, instrumentation);
+    /** Start with the JVM. What cannot be counted is said in one line, and the program runs without counters. */
+    public static void premain(String argument, Instrumentation instrumentation) {
+        String refused = startOrRefuse(argument, instrumentation);
+        if (refused != null) {
+            System.err.println("gcspy: " + refused);
+        }
     }
 
-    public static synchronized void agentmain(String argument, Instrumentation instrumentation) throws Exception {
+    /** Start, or stop, in a JVM that runs; why it does not start is in the file {@code refused}. */
+    public static synchronized void agentmain(String argument, Instrumentation instrumentation) {
         stop(running, instrumentation);
-        if (!argument.equals("stop")) {
-            start(argument, instrumentation);
+        if (!argument.equals("stop") && startOrRefuse(argument, instrumentation) == null) {
             retransform(instrumentation);
+        }
+    }
+
+    /** Start; return why that is not possible, or null. */
+    private static String startOrRefuse(String argument, Instrumentation instrumentation) {
+        boolean shares = !argument.startsWith(EACH_SITE);
+        Path folder = Paths.get(shares ? argument : argument.substring(EACH_SITE.length()));
+        try {
+            start(folder, shares, instrumentation);
+            return null;
+        } catch (Throwable error) { // nothing of the agent may end the program
+            Throwable first = error instanceof InvocationTargetException ? error.getCause() : error;
+            boolean isMissing = first instanceof ClassNotFoundException || first instanceof NoClassDefFoundError;
+            String why = isMissing
+                    ? "the agent has no part for it: install a JDK of that version where gcspy is installed, and gcspy again"
+                    : String.valueOf(first);
+            String line = "no allocation sites are counted in this JVM, Java " + version() + ": " + why.replaceAll("\\s+", " ");
+            try {
+                Files.write(folder.resolve("refused"), line.getBytes(StandardCharsets.UTF_8));
+            } catch (IOException | RuntimeException another) {
+                // Whoever asked sees that there are no counts.
+            }
+            return line;
         }
     }
 
@@ -78,13 +107,11 @@ public final class CountingAgent {
         }
     }
 
-    private static synchronized void start(String argument, Instrumentation instrumentation) throws Exception {
-        boolean shares = !argument.startsWith(EACH_SITE);
-        Path folder = Paths.get(shares ? argument : argument.substring(EACH_SITE.length()));
+    private static synchronized void start(Path folder, boolean shares, Instrumentation instrumentation) throws Exception {
+        Rewriter rewriter = rewriter(instrumentation);
         String counters = isJava8() ? "gcspy.OldSiteCounters" : "gcspy.SiteCounters";
         Class.forName(counters).getDeclaredMethod("open", Path.class).invoke(null, folder.resolve("counters"));
         SiteList sites = new SiteList(folder.resolve("sites"), shares);
-        Rewriter rewriter = rewriter(instrumentation);
         running = new ClassFileTransformer() {
             @Override
             public byte[] transform(
