@@ -19,6 +19,7 @@ from gcspy_client.app import application
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.shell.launcher import FrontDoor
 from gcspy_client.model.shell.link_status import LinkPhase
+from gcspy_client.view.layout_guard import item_wrappers
 from gcspy_client.view.start import children
 from gcspy_client.view.window import MainWindow
 from gcspy_session.options import SessionOptions
@@ -108,7 +109,7 @@ def program() -> Iterator[Program]:
 
 @pytest.fixture
 def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
-    """Windows of 1280 by 720, shown; each is closed at the end and must leave no timer running and no widget."""
+    """Windows of 1280 by 720, shown; each is closed at the end and must leave no timer running, no widget, and no wrapper of an item of a layout."""
     # Where a test before has left it, a window may come up, or lay itself out anew, under the pointer: the space that
     # it then is over becomes the active one.
     QCursor.setPos(*_AWAY)
@@ -135,6 +136,8 @@ def make_window(qtbot: QtBot) -> Iterator[MakeWindow]:
     yield make
     for window in windows:
         window.close()
+        wrappers = item_wrappers()
+        assert not wrappers, f"Python keeps items that Qt may delete (layout_guard): {wrappers}"
         left = [timer for timer in window.findChildren(QTimer) if timer.isActive()]
         assert not left, f"the closed window left timers running: {left}"
         assert window.link.status.phase is LinkPhase.IDLE or not window.link.status.address

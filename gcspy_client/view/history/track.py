@@ -35,6 +35,7 @@ from gcspy_client.view.history.feed import HistoryFeed
 from gcspy_client.view.history.series import HistorySeries, PlottedSeries
 from gcspy_client.view.history.time import HistoryTime
 from gcspy_client.view.icons import icon
+from gcspy_client.view.layout_guard import clear_layout
 from gcspy_client.view.plain.text import set_accessible_name, set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton, PlainToolButton
 from gcspy_client.view.theme import small_font, tokens
@@ -393,11 +394,7 @@ class HistoryTrack(QWidget):
             self.remove_brush(brush)
 
     def _show_brushes(self) -> None:
-        while (item := self._chips.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.setParent(None)
-                widget.deleteLater()
+        clear_layout(self._chips)
         for place, brush in enumerate(self.canvas.brushes):
             brush.colour = _brush_colour(place, self._theme)
             self._chips.addWidget(self._chip(brush))

@@ -15,6 +15,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from gcspy_client.model.panels.chart import Chart
+from gcspy_client.view.layout_guard import clear_layout
 from gcspy_client.view.panels.plot_library import hooks_kept
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import Tokens
@@ -129,9 +130,7 @@ class ChartView(QWidget):
         self._pages.setCurrentIndex(1)
 
     def _fill_legend(self) -> None:
-        while (item := self._legend.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
+        clear_layout(self._legend)
         if self._chart is None:
             return
         from gcspy_client.view.panels.plot import pens_of  # loaded before, with the plot

@@ -38,6 +38,7 @@ from PySide6.QtWidgets import (
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.filters import ActiveFilter, FilterPart, parts_in_force, without
+from gcspy_client.view.layout_guard import clear_layout
 from gcspy_client.view.plain.items import PlainTableModel
 from gcspy_client.view.plain.text import set_tip
 from gcspy_client.view.plain.widgets import PlainPushButton
@@ -407,11 +408,7 @@ class FilterPanel(QFrame):
             self._make_chips(names, reason)
 
     def _make_chips(self, names: dict[int, str], reason: str) -> None:
-        while (item := self._flow.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear_layout(self._flow)
         in_force = parts_in_force(self._filters.values())
         for one in in_force:
             self._add_chip(

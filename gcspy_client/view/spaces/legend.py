@@ -29,6 +29,7 @@ from gcspy_client.model.raster import draw_stamps
 from gcspy_client.model.renderers.bivariate import STEPS, bivariate
 from gcspy_client.model.renderers.bivariate import legend as square
 from gcspy_client.model.tile_source import StreamSource, TileSource
+from gcspy_client.view.layout_guard import clear_layout
 from gcspy_client.view.plain.text import draw_text, elided
 from gcspy_client.view.plain.widgets import PlainLabel
 from gcspy_client.view.theme import small_font
@@ -310,11 +311,7 @@ class Legend(QWidget):
         if wanted == self._filled:
             return  # to make them again takes longer than a picture of the tiles
         self._filled = wanted
-        while (item := self._grid.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.setParent(None)  # out of sight now; Qt deletes it when it comes to it
-                widget.deleteLater()
+        clear_layout(self._grid)
         for number, (code, text) in enumerate(entries):
             swatch, label = Swatch(), ElidedLabel(text)
             swatch.enlarge(self._factor)

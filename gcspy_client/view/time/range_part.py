@@ -58,13 +58,14 @@ class RangePanel(QWidget):
         super().__init__(parent)
         self.facts = FactPanel(_HOW)
         self.buttons = {name: PlainPushButton(text) for name, text in _BUTTONS}
-        row = FlowLayout()
+        line = QWidget()
+        row = FlowLayout(parent=line)
         for button in self.buttons.values():
             row.addWidget(button)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
-        column.addLayout(row)
+        column.addWidget(line)
         column.addWidget(self.facts, 1)
 
     def allow(self, there: bool) -> None:

@@ -5,6 +5,9 @@ Knows sizes; does not know its content.
 
 from __future__ import annotations
 
+from functools import partial
+
+import shiboken6
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
@@ -17,6 +20,7 @@ class FlowLayout(QLayout):
     def __init__(self, spacing: int = 5, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._items: list[QLayoutItem] = []
+        self.destroyed.connect(partial(_delete, self._items))
         self.setSpacing(spacing)
         self.setContentsMargins(0, 0, 0, 0)
 
@@ -76,3 +80,9 @@ class FlowLayout(QLayout):
             x += width + self.spacing()
             line = max(line, size.height())
         return y + line - inside.y()
+
+
+def _delete(items: list[QLayoutItem], *_: object) -> None:
+    """Delete the items of a layout that ends: Qt leaves that to a class of one's own."""
+    while items:
+        shiboken6.delete(items.pop())

@@ -162,7 +162,7 @@ def test_keys_move_a_recording(played: Played, wait: Wait) -> None:
     wait(lambda: played.shows(1))
     QTest.keyClick(window, Qt.Key.Key_Period)
     wait(lambda: played.shows(2))
-    at_delay(played, 10)
+    at_delay(played, 500)  # 98 events: however long the second key takes
     QTest.keyClick(window, Qt.Key.Key_Space)
     wait(lambda: runs(played))
     QTest.keyClick(window, Qt.Key.Key_Space)
