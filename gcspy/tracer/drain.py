@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +26,7 @@ __all__ = [
     "RUNTIME_FLAG",
     "DrainCounts",
     "EncodedEvents",
+    "ForkOrigin",
     "ForkedBlocks",
     "LiveBlocks",
     "SegmentDrain",
@@ -60,6 +61,7 @@ _BLOCKS: Final = 1024
 _BYTES: Final = 16384 + _BLOCKS * (64 + 32768)
 """Size of a segment: `SEGMENT_BYTES` of trace_segment.h."""
 _PARENT_AT: Final = 12
+_BEGAN_AT: Final = 16
 _FORK_AT: Final = 40
 _PROGRAM_AT: Final = 48
 _PROGRAM_BYTES: Final = 1024
@@ -68,6 +70,8 @@ _RUNTIME_BYTES: Final = 64
 _ROWS: Final = 1 << 18
 """Rows of a block: enough for the model of addresses."""
 _META_BYTES: Final = 4 << 20
+_MOST_FORKS: Final = 64
+"""`MOST_FORKS` of drain.c."""
 
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
@@ -132,6 +136,20 @@ class ForkedBlocks(NamedTuple):
     address: Longs
     size: Longs
     event: int
+
+
+class ForkOrigin(NamedTuple):
+    """Fork that made a process.
+
+    Attributes:
+        parent: Process that forked.
+        number: Of the fork in the parent's trace; 0: the process was not forked while traced.
+        began: When the trace of the child began; nanoseconds of the monotonic clock.
+    """
+
+    parent: int
+    number: int
+    began: int
 
 
 class DrainCounts(NamedTuple):
@@ -253,17 +271,18 @@ class SegmentDrain:
             return False
 
     @staticmethod
-    def fork_of(path: Path) -> tuple[int, int]:
-        """Return the parent of a process, and the number of the fork in the parent's trace; 0: it was not forked while traced."""
+    def fork_of(path: Path) -> ForkOrigin:
+        """Return which fork made a process; zeros: its segment cannot be read."""
         try:
             with path.open("rb") as file:
                 head = file.read(_FORK_AT + 4)
         except OSError:
             head = b""
         head = head.ljust(_FORK_AT + 4, b"\0")
-        return (
-            int.from_bytes(head[_PARENT_AT : _PARENT_AT + 4], "little"),
-            int.from_bytes(head[_FORK_AT:], "little"),
+        return ForkOrigin(
+            parent=int.from_bytes(head[_PARENT_AT : _PARENT_AT + 4], "little"),
+            number=int.from_bytes(head[_FORK_AT:], "little"),
+            began=int.from_bytes(head[_BEGAN_AT : _BEGAN_AT + 8], "little"),
         )
 
     def poll(self, ended_threads: Sequence[int] = ()) -> int:
@@ -356,6 +375,14 @@ class SegmentDrain:
         self._loops.drain_forked(self._handle, number, address, size, birth, event)
         order = np.argsort(birth)
         return ForkedBlocks(address[order], size[order], int(event[0]))
+
+    def untaken_forks(self) -> Iterator[tuple[int, ForkedBlocks]]:
+        """Take the blocks of all forks that no child has taken, each with its number."""
+        last = self.facts.forks
+        for number in range(max(1, last - _MOST_FORKS + 1), last + 1):
+            blocks = self.forked(number)
+            if blocks is not None:
+                yield number, blocks
 
     def inherit(self, blocks: ForkedBlocks) -> None:
         """Have blocks of the parent, which are the first events of this trace; before the first `poll`."""

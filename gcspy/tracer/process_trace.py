@@ -30,6 +30,7 @@ from gcspy.tracer.drain import (
     SegmentDrain,
     SegmentFacts,
 )
+from gcspy.tracer.ended_forks import EndedForks
 from gcspy.tracer.rotated_trace import RotatedTrace
 from gcspy.tracer.segment_definitions import MALLOC_TYPE, SegmentDefinitions
 from gcspy.tracer.trace_file import TraceFile
@@ -155,14 +156,19 @@ class ProcessTrace:
             self._write_block()
         return copied
 
-    def finish(self, resolve: Callable[[SegmentDefinitions], bytes]) -> TraceSummary:
+    def finish(
+        self, resolve: Callable[[SegmentDefinitions], bytes], forks: EndedForks
+    ) -> TraceSummary:
         """Take the rest, name the frames, and close the file.
 
         Args:
             resolve: Returns definitions of frames as far as their places in the source are known.
+            forks: Gets the blocks of forks whose children were not found yet.
         """
         while self.poll(last=True):
             pass
+        for number, blocks in self.drain.untaken_forks():
+            forks.keep(self.pid, number, self.facts.started_monotonic, blocks)
         self.facts = self.drain.facts
         counts, stamp = self.drain.counts, self.drain.last_stamp
         lost = max(counts.lost, self.facts.lost)

@@ -24,6 +24,7 @@ from gcspy_protocol.errors import CommandError
 
 from gcspy.exit_codes import ExitCode
 from gcspy.tracer.drain import ForkedBlocks, SegmentDrain
+from gcspy.tracer.ended_forks import EndedForks
 from gcspy.tracer.process_trace import ProcessTrace, TraceSummary
 from gcspy.tracer.running_traces import note_trace
 from gcspy.tracer.segment_definitions import SegmentDefinitions
@@ -33,12 +34,15 @@ __all__ = ["JavaProgram", "PythonProgram", "TraceSettings", "TracedRun", "preloa
 
 _SHARED_MEMORY: Final = Path("/dev/shm")
 _BUSY_BYTES: Final = 1 << 20
-_TRIES: Final = 3
 """So many new bytes of records: look again at once."""
 _SHORTEST_SECS, _LONGEST_SECS = 0.01, 0.05
 """Between looks: a busy program fills the memory that it begins with in some 60 ms."""
 _MANY_BYTES: Final = 1 << 18
 """So many: look again soon."""
+_READY_SECS: Final = 1.0
+"""Longest wait for a segment that is not ready after all known processes have ended: its process may have been killed."""
+_FORK_SECS: Final = 1.0
+"""Longest wait for a fork that is not in the order of events yet: then what the child inherits is unknown."""
 _LIBRARY: Final = "gcspy-preloaded"
 
 
@@ -92,6 +96,7 @@ class _Running:
     by_segment: dict[Path, ProcessTrace] = field(default_factory=dict)
     latest_of_pid: dict[int, Path] = field(default_factory=dict)
     begun: set[Path] = field(default_factory=set)
+    ended_forks: EndedForks = field(default_factory=EndedForks)
     looked_at: int = 0
     unready: bool = True
 
@@ -211,7 +216,7 @@ class TracedRun:
         return 128 - status if status < 0 else status
 
     def _follow(self, resolve: Callable[[SegmentDefinitions], bytes]) -> None:
-        pause = _SHORTEST_SECS
+        pause, active = _SHORTEST_SECS, time.monotonic()
         while True:
             over = self._process.poll() is not None
             self._find_segments()
@@ -220,10 +225,14 @@ class TracedRun:
                 ended = trace.has_ended() or self._is_replaced(segment, trace)
                 copied += trace.poll()
                 if ended:
-                    self.summaries.append(trace.finish(resolve))
+                    self.summaries.append(trace.finish(resolve, self._running.ended_forks))
                     del self._running.by_segment[segment]
             if over and not self._running.by_segment:
-                return
+                # A child that was just forked may not have made its segment ready yet.
+                if not self._running.unready or time.monotonic() > active + _READY_SECS:
+                    return
+            else:
+                active = time.monotonic()
             if copied >= _BUSY_BYTES:
                 continue
             pause = _SHORTEST_SECS if copied >= _MANY_BYTES else min(pause * 1.5, _LONGEST_SECS)
@@ -263,17 +272,21 @@ class TracedRun:
 
     def _inherited(self, segment: Path) -> ForkedBlocks | None:
         """Return the blocks that a forked process has from its parent; None: it was not forked while traced, or they are not known."""
-        parent, number = SegmentDrain.fork_of(segment)
-        above = self._running.latest_of_pid.get(parent)
-        trace = None if above is None else self._running.by_segment.get(above)
-        if not number or trace is None:
+        origin, running = SegmentDrain.fork_of(segment), self._running
+        if not origin.number:
             return None
-        for _ in range(_TRIES):
-            found = trace.drain.forked(number)
-            if found is not None:
+        above = running.latest_of_pid.get(origin.parent)
+        trace = None if above is None else running.by_segment.get(above)
+        if trace is None or trace.facts.started_monotonic > origin.began:
+            return running.ended_forks.take(*origin)
+        # The fork was written before the child's segment was made. It may yet have to wait for events of other threads.
+        until = time.monotonic() + _FORK_SECS
+        while True:
+            found = trace.drain.forked(origin.number)
+            if found is not None or time.monotonic() > until:
                 return found
-            trace.poll()  # the fork was written before the child's segment was made
-        return None
+            if not trace.poll():
+                time.sleep(_SHORTEST_SECS)
 
     def _path_of(self, pid: int) -> Path:
         """Return the path of the next trace of a process; one of a program that it executed before gets out of the way."""

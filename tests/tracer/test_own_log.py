@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from gcspy_objects.gctrace.reader import GCspyTrace
 from gcspy_objects.heap import ObjectFlag, RebuiltHeap
 
+from gcspy.tracer.drain import ForkedBlocks, SegmentDrain
+from gcspy.tracer.ended_forks import EndedForks
 from gcspy.tracer.process_trace import TraceSummary
 from gcspy.tracer.traced_run import TracedRun, TraceSettings
 from tests.tracer.written_trace import OwnLog, WrittenTrace, lives_by_address
@@ -90,6 +93,47 @@ def test_a_forked_child_has_the_blocks_of_its_parent(programs: Path, tmp_path: P
                 assert ((there.flags & ObjectFlag.SNAPSHOT) != 0).all()
                 assert heap.findings.first is None
                 assert child.counts.unknown_frees == 0
+
+
+def test_a_child_that_is_found_after_its_parent_has_ended_inherits(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_ready = SegmentDrain.is_ready
+    command = [str(programs / "own_log"), str(tmp_path / "log"), "forks", "-"]
+    settings = TraceSettings(output=tmp_path / "trace", children=True)
+    with TracedRun(command, settings) as run:
+
+        def is_found(segment: Path) -> bool:
+            """Find the program at once, its children when its trace is closed."""
+            is_program = segment.name.startswith(f"{run.pid}-")
+            return (is_program or len(run.summaries) > 0) and is_ready(segment)
+
+        monkeypatch.setattr(SegmentDrain, "is_ready", is_found)
+        run.follow(lambda _definitions: b"")
+    assert len(run.summaries) == 4
+    for child in run.summaries[1:]:
+        with GCspyTrace(child.path) as trace:
+            assert "not known" not in trace.header["inherits"]
+            assert child.counts.unknown_frees == 0
+
+
+def test_forks_of_ended_processes_are_kept_within_limits() -> None:
+    forks = EndedForks()
+    for number in range(1, 1000):
+        forks.keep(
+            7, number, 100, ForkedBlocks(np.zeros(9, np.int64), np.zeros(9, np.int64), number)
+        )
+    assert forks.take(7, 1, 200) is None
+    assert forks.take(7, 999, 99) is None
+    found = forks.take(7, 999, 200)
+    assert found is not None
+    assert found.event == 999
+    assert forks.take(7, 999, 200) is None
+    many = np.zeros(3 << 20, np.int64)
+    forks.keep(8, 1, 100, ForkedBlocks(many, many, 1))
+    forks.keep(8, 2, 100, ForkedBlocks(many, many, 2))
+    assert forks.take(8, 1, 200) is None
+    assert forks.take(8, 2, 200) is not None
 
 
 def test_without_children_a_fork_leaves_the_trace_whole(programs: Path, tmp_path: Path) -> None:
