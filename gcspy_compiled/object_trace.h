@@ -290,39 +290,6 @@ static inline int64_t gct_predict(const struct gct_model *m, int64_t count, cons
     return old;
 }
 
-/*
- * The same for a caller that knows how many ALLOCATEs ago each object was allocated that a FREE frees: `age`, a value for each event, 0 for
- * objects from before these events. No table of addresses is needed.
- */
-static inline int64_t gct_predict_known(const struct gct_model *m, int64_t count, const uint8_t *kind, const int64_t *address,
-                                        const int64_t *size, const int64_t *age, int64_t shift, int64_t least, int64_t overhead,
-                                        int64_t *values, int64_t *ages, int64_t *freed)
-{
-    int64_t top = 0, allocated = 0, pushed = 0, ended = 0, old = 0;
-    for (int c = 0; c < GCT_CLASSES; c++)
-        m->heads[c] = -1;
-    for (int64_t i = 0; i < count; i++) {
-        if (kind[i] == GCT_ALLOCATE) {
-            values[allocated] = gct_predict_birth(m, address[i] >> shift, gct_class(size[i], shift, least, overhead), allocated, &top);
-            allocated++;
-        } else if (kind[i] == GCT_FREE) {
-            ages[ended++] = age[i];
-            if (age[i] > 0 && age[i] <= allocated) {
-                int32_t c = m->class_of[allocated - age[i]];
-                if (c < GCT_CLASSES) {
-                    m->where[pushed] = address[i] >> shift;
-                    m->next[pushed] = m->heads[c];
-                    m->heads[c] = (int32_t)pushed++;
-                }
-            } else {
-                ages[ended - 1] = 0;
-                freed[old++] = address[i];
-            }
-        }
-    }
-    return old;
-}
-
 /* ---- events ---- */
 
 /*
@@ -339,7 +306,6 @@ struct gct_events {
     const int32_t *site;
     const int32_t *length;
     const int32_t *thread; /* of events of several threads; else NULL */
-    const int64_t *age;    /* of FREEs, for gct_predict_known; NULL: not known */
 };
 
 /* How to encode them. */
@@ -401,6 +367,21 @@ struct gct_payload {
     uint8_t *entries, *bytes;
     int columns;
 };
+
+static inline struct gct_payload gct_begin_payload(uint8_t *out)
+{
+    struct gct_payload payload = {out + 2, out + 2 + 16 * GCT_ENTRY_BYTES, 0};
+    return payload;
+}
+
+/* Returns the length of the payload that begins at `out`. */
+static inline size_t gct_end_payload(const struct gct_payload *payload, uint8_t *out)
+{
+    gct_put16(out, (uint16_t)payload->columns);
+    size_t bytes = (size_t)(payload->bytes - (out + 2 + 16 * GCT_ENTRY_BYTES));
+    memmove(out + 2 + GCT_ENTRY_BYTES * payload->columns, out + 2 + 16 * GCT_ENTRY_BYTES, bytes);
+    return 2 + (size_t)(GCT_ENTRY_BYTES * payload->columns) + bytes;
+}
 
 /*
  * Append a column, in the encoding that is chosen here (the codec in Python chooses the same): constant; differences if their varints are shorter;
@@ -467,6 +448,84 @@ static inline void gct_put_column(struct gct_payload *payload, int column, int64
     payload->bytes = at;
 }
 
+/*
+ * The same for values below 1 << 31, which are many and come from a program that runs: each loop is one that a compiler makes vectors of. Values stay.
+ */
+static inline void gct_put_narrow_column(struct gct_payload *payload, int column, const uint32_t *values, int64_t count, int shift,
+                                         int compressed, int model, int least, int overhead)
+{
+    if (count == 0)
+        return;
+    uint32_t differ = 0, all = 0, all_differences = (values[0] >> shift) << 1;
+    for (int64_t i = 0; i < count; i++) {
+        differ |= values[i] ^ values[0];
+        all |= values[i];
+    }
+    all >>= shift;
+    if (!differ && values[0] == 0 && !model && column != GCT_COLUMN_KIND)
+        return;
+    uint8_t *at = payload->bytes, *start = at;
+    int differences = 0, layout, width = 0;
+    if (model) {
+        *at++ = (uint8_t)least;
+        *at++ = (uint8_t)overhead;
+        at = gct_put16(at, 0);
+    }
+    if (!differ) {
+        layout = GCT_CONSTANT;
+        at = gct_put64(at, values[0] >> shift);
+    } else {
+        uint32_t bytes = (uint32_t)count, bytes_of_differences = (uint32_t)count;
+        if (all > 127 || !compressed) {
+            for (int64_t i = 0; i < count; i++) {
+                uint32_t v = values[i] >> shift;
+                bytes += (v > 0x7f) + (v > 0x3fff) + (v > 0x1fffff) + (v > 0xfffffff);
+            }
+        }
+        if (!model && bytes > (uint32_t)count) {
+            bytes_of_differences += (uint32_t)gct_varint_bytes(all_differences) - 1;
+            for (int64_t i = 1; i < count; i++) {
+                int32_t step = (int32_t)(values[i] >> shift) - (int32_t)(values[i - 1] >> shift);
+                uint32_t d = (uint32_t)step << 1 ^ (uint32_t)(step >> 31);
+                all_differences |= d;
+                bytes_of_differences += (d > 0x7f) + (d > 0x3fff) + (d > 0x1fffff) + (d > 0xfffffff);
+            }
+            differences = bytes_of_differences < bytes;
+        }
+        uint32_t every = differences ? all_differences : all;
+        width = every ? (32 - __builtin_clz(every) + 7) / 8 : 1;
+        layout = compressed || (uint64_t)width * (uint64_t)count <= (differences ? bytes_of_differences : bytes) ? GCT_PLANES : GCT_VARINTS;
+        if (layout == GCT_VARINTS) {
+            uint32_t before = 0;
+            for (int64_t i = 0; i < count; i++) {
+                uint32_t v = values[i] >> shift;
+                at = gct_varint(at, differences ? gct_zigzag((int64_t)v - before) : v);
+                before = v;
+            }
+            width = 0;
+        } else if (differences) {
+            for (int w = 0; w < width; w++, at += count) {
+                at[0] = (uint8_t)((values[0] >> shift << 1) >> (8 * w));
+                for (int64_t i = 1; i < count; i++) {
+                    int32_t step = (int32_t)(values[i] >> shift) - (int32_t)(values[i - 1] >> shift);
+                    at[i] = (uint8_t)(((uint32_t)step << 1 ^ (uint32_t)(step >> 31)) >> (8 * w));
+                }
+            }
+        } else {
+            for (int w = 0; w < width; w++, at += count)
+                for (int64_t i = 0; i < count; i++)
+                    at[i] = (uint8_t)(values[i] >> (8 * w + shift));
+        }
+    }
+    uint8_t *entry = payload->entries + GCT_ENTRY_BYTES * payload->columns++;
+    entry[0] = (uint8_t)column;
+    entry[1] = (uint8_t)(layout | (model ? GCT_MODEL : differences ? GCT_DELTA : 0));
+    entry[2] = (uint8_t)width;
+    entry[3] = (uint8_t)shift;
+    gct_put32(gct_put32(entry + 4, (uint32_t)count), (uint32_t)(at - start));
+    payload->bytes = at;
+}
+
 /* Gather the values of a column: those of events of which `wanted` says so. */
 #define GCT_GATHER(condition, value)                                                                                         \
     do {                                                                                                                     \
@@ -485,7 +544,7 @@ static inline void gct_put_column(struct gct_payload *payload, int column, int64
 static inline size_t gct_encode(const struct gct_events *events, const struct gct_manner *manner, struct gct_room *room, uint8_t *out,
                                 uint32_t *told)
 {
-    struct gct_payload payload = {out + 2, out + 2 + 16 * GCT_ENTRY_BYTES, 0};
+    struct gct_payload payload = gct_begin_payload(out);
     int64_t n, allocations = 0, frees = 0, stamps = 0, rare = 0;
     int c = manner->compressed;
     for (int64_t i = 0; i < events->count; i++) {
@@ -512,11 +571,8 @@ static inline size_t gct_encode(const struct gct_events *events, const struct gc
         gct_put_column(&payload, GCT_COLUMN_STAMP, room->values, n, 0, c, 0, 0, 0);
     }
     if (manner->predict && allocations) {
-        int64_t old = events->age == NULL
-            ? gct_predict(&room->model, events->count, events->kind, events->address, events->size, manner->shift, manner->least,
-                          manner->overhead, room->values, room->others, room->more)
-            : gct_predict_known(&room->model, events->count, events->kind, events->address, events->size, events->age, manner->shift,
-                                manner->least, manner->overhead, room->values, room->others, room->more);
+        int64_t old = gct_predict(&room->model, events->count, events->kind, events->address, events->size, manner->shift, manner->least,
+                                  manner->overhead, room->values, room->others, room->more);
         gct_put_column(&payload, GCT_COLUMN_ALLOCATED, room->values, allocations, 0, c, 1, manner->least, manner->overhead);
         payload.entries[GCT_ENTRY_BYTES * (payload.columns - 1) + 3] = (uint8_t)manner->shift; /* the model has shifted already */
         gct_put_column(&payload, GCT_COLUMN_FREED, room->more, old, manner->shift, c, 0, 0, 0);
@@ -555,10 +611,7 @@ static inline size_t gct_encode(const struct gct_events *events, const struct gc
         GCT_GATHER(gct_has[kind & 31] & GCT_HAS_L, events->length[i]);
         gct_put_column(&payload, GCT_COLUMN_LENGTH, room->values, n, 0, c, 0, 0, 0);
     }
-    gct_put16(out, (uint16_t)payload.columns);
-    size_t bytes = (size_t)(payload.bytes - (out + 2 + 16 * GCT_ENTRY_BYTES));
-    memmove(out + 2 + GCT_ENTRY_BYTES * payload.columns, out + 2 + 16 * GCT_ENTRY_BYTES, bytes);
-    return 2 + (size_t)(GCT_ENTRY_BYTES * payload.columns) + bytes;
+    return gct_end_payload(&payload, out);
 }
 
 #endif

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from gcspy_objects.gctrace.address_model import AddressParameters
 from gcspy_protocol.errors import CommandError
 from numpy.typing import NDArray
 
@@ -24,6 +25,7 @@ __all__ = [
     "OWN_ALLOCATOR_FLAG",
     "PYTHON_FLAG",
     "RUNTIME_FLAG",
+    "DefinedBatch",
     "DrainCounts",
     "EncodedEvents",
     "ForkOrigin",
@@ -31,22 +33,20 @@ __all__ = [
     "LiveBlocks",
     "SegmentDrain",
     "SegmentFacts",
+    "rounding_of",
 ]
 
 _LIBRARY: Final = CLibrary("gcspy-drain", Path(__file__).parent / "compiled")
 _U8, _I32, _I64 = "uint8[::1]", "int32[::1]", "int64[::1]"
 _SIGNATURES: Final = {
-    "drain_new": "int64(int64, int64)",
+    "drain_new": "int64(int64, int64, int64, int64)",
     "drain_free": "void(int64)",
     "drain_poll": f"int64(int64, int64, {_I64})",
-    "drain_merge": (
-        f"int64(int64, {_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_I32}, {_U8}, {_I64}, {_I64}, int64)"
-    ),
-    "drain_room": "int64(int64)",
-    "drain_payload": "int64(int64)",
-    "drain_encode": (
-        f"int64({_U8}, {_U8}, {_I64}, {_I64}, {_I32}, {_I32}, {_I32}, {_I32}, int64, {_U8}, {_U8}, {_I64}, int64, int64)"
-    ),
+    "drain_merge": f"int64(int64, {_U8}, {_I64}, int64)",
+    "drain_definitions": f"void(int64, {_U8})",
+    "drain_frames": f"void(int64, {_I64})",
+    "drain_payload": "int64()",
+    "drain_encode": f"int64(int64, {_U8}, {_I64})",
     "drain_live": f"int64(int64, {_I64}, {_I64}, {_I32}, {_I32}, {_I64})",
     "drain_facts": f"int64(int64, {_I64})",
     "drain_owners": f"int64(int64, {_I64})",
@@ -67,11 +67,13 @@ _PROGRAM_AT: Final = 48
 _PROGRAM_BYTES: Final = 1024
 _ARGUMENTS_BYTES: Final = 4096
 _RUNTIME_BYTES: Final = 64
-_ROWS: Final = 1 << 18
-"""Rows of a block: enough for the model of addresses."""
 _META_BYTES: Final = 4 << 20
 _MOST_FORKS: Final = 64
 """`MOST_FORKS` of drain.c."""
+_GLIBC: Final = AddressParameters(4, 24, 8)
+_PYMALLOC: Final = AddressParameters(4, 1, 0)
+_RUNTIME: Final = AddressParameters(3, 1, 0)
+"""Objects behind each other."""
 
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
@@ -85,7 +87,8 @@ class _Loops(NamedTuple):
     drain_free: Callable[..., None]
     drain_poll: Callable[..., int]
     drain_merge: Callable[..., int]
-    drain_room: Callable[..., int]
+    drain_definitions: Callable[..., None]
+    drain_frames: Callable[..., None]
     drain_payload: Callable[..., int]
     drain_encode: Callable[..., int]
     drain_live: Callable[..., int]
@@ -172,6 +175,11 @@ class DrainCounts(NamedTuple):
         reused_objects: Objects that came from a free list.
         unknown_objects: Births and deaths of objects in blocks that were not seen.
         collections: Of the program's collector.
+        rows: Events and stamps that `SegmentDrain.encode` would take.
+        defined_bytes: Of the definitions of sites in the last batch.
+        frames: Distinct ones, of all sites.
+        sites: That were defined.
+        last_stamp: Of the last event: nanoseconds since the start.
     """
 
     events: int = 0
@@ -190,6 +198,25 @@ class DrainCounts(NamedTuple):
     reused_objects: int = 0
     unknown_objects: int = 0
     collections: int = 0
+    rows: int = 0
+    defined_bytes: int = 0
+    frames: int = 0
+    sites: int = 0
+    last_stamp: int = 0
+
+
+class DefinedBatch(NamedTuple):
+    """What a program defined.
+
+    Attributes:
+        records: As the segment has it.
+        sites: Definitions of sites, and of frames without names, as a trace has them.
+        more: There are more events, for which there was no room: `SegmentDrain.encode`, and merge again.
+    """
+
+    records: bytes
+    sites: bytes
+    more: bool
 
 
 class SegmentFacts(NamedTuple):
@@ -239,24 +266,15 @@ class SegmentDrain:
         self._view: Any = (ctypes.c_char * _BYTES).from_buffer(self._map)
         self._at = ctypes.addressof(self._view)
         self._started = self.facts.started_monotonic
-        self._handle = self._loops.drain_new(self._started, self.facts.flags & OBJECTS_FLAG)
+        flags = self.facts.flags
+        _, least, overhead = rounding_of(flags)
+        self._handle = self._loops.drain_new(self._started, flags & OBJECTS_FLAG, least, overhead)
         if not self._handle:
             raise CommandError("no memory for the events of a program", exit_code=ExitCode.FAILED)
-        self._columns: tuple[NDArray[Any], ...] = (
-            np.empty(_ROWS, np.uint8),  # kind
-            np.empty(_ROWS, np.uint8),  # detail
-            np.empty(_ROWS, np.int64),  # address
-            np.empty(_ROWS, np.int64),  # size
-            np.empty(_ROWS, np.int32),  # site
-            np.empty(_ROWS, np.int32),  # type
-            np.empty(_ROWS, np.int32),  # thread
-            np.empty(_ROWS, np.int32),  # length
-        )
-        self._work = np.empty(self._loops.drain_room(_ROWS), np.uint8)
-        self._payload = np.empty(self._loops.drain_payload(_ROWS), np.uint8)
+        self._payload = np.empty(self._loops.drain_payload(), np.uint8)
         self._meta = np.empty(_META_BYTES, np.uint8)
         self._counters = np.zeros(len(DrainCounts._fields), np.int64)
-        self._state = np.array([0, self._started], np.int64)
+        self._counts = DrainCounts()
         self._first_stamp = 0
 
     @staticmethod
@@ -300,54 +318,51 @@ class SegmentDrain:
             raise CommandError("no memory for the events of a program", exit_code=ExitCode.FAILED)
         return int(copied)
 
-    def merge(self, *, last: bool = False) -> tuple[bytes, bool]:
-        """Put what was copied in order, behind the events that are there.
+    def merge(self, *, last: bool = False) -> DefinedBatch:
+        """Put what was copied in order, behind the events that are there, and return what the program defined meanwhile.
 
         Args:
             last: Nothing follows, and events wait for no others.
-
-        Returns:
-            What the program defined meanwhile, as the segment has it; and whether there is more, for
-            which there was no room: `encode`, and merge again.
         """
-        more = self._loops.drain_merge(
-            self._handle, *self._columns, self._meta, self._state, self._counters, int(last)
-        )
-        return self._meta[: self.counts.definition_bytes].tobytes(), bool(more)
+        more = self._loops.drain_merge(self._handle, self._meta, self._counters, int(last))
+        self._counts = DrainCounts(*self._counters.tolist())
+        sites = np.empty(self._counts.defined_bytes, np.uint8)
+        if len(sites):
+            self._loops.drain_definitions(self._handle, sites)
+        records = self._meta[: self._counts.definition_bytes].tobytes()
+        return DefinedBatch(records, sites.tobytes(), bool(more))
 
     @property
     def rows(self) -> int:
         """Events and stamps that `encode` would take."""
-        return int(self._state[0])
+        return self._counts.rows
 
     @property
     def last_stamp(self) -> int:
         """Stamp of the last event: nanoseconds since the start."""
-        return int(self._state[1]) - self._started
+        return self._counts.last_stamp
 
-    def encode(self, least: int, overhead: int) -> EncodedEvents | None:
-        """Take the events that are in order; None: there are none.
-
-        Args:
-            least: The allocator gives a smaller block as many bytes.
-            overhead: Bytes that each of its blocks has beside.
-        """
-        rows = self.rows
-        self._state[0] = 0
-        if not rows:
+    def encode(self) -> EncodedEvents | None:
+        """Take the events that are in order; None: there are none."""
+        if not self.rows:
             return None
+        self._counts = self._counts._replace(rows=0)
         facts = np.zeros(2, np.int64)
-        size = self._loops.drain_encode(
-            *self._columns, rows, self._work, self._payload, facts, least, overhead
-        )
+        size = self._loops.drain_encode(self._handle, self._payload, facts)
         first, self._first_stamp = self._first_stamp, self.last_stamp
         payload = self._payload[:size].tobytes()
         return EncodedEvents(payload, int(facts[0]), int(facts[1]), first, self.last_stamp)
 
+    def frames(self) -> list[int]:
+        """Return the address of each frame of the code, by its number - 1; 0: a frame that the program named itself."""
+        places = np.zeros(self.counts.frames, np.int64)
+        self._loops.drain_frames(self._handle, places)
+        return [int(one) for one in places.view(np.uint64)]
+
     @property
     def counts(self) -> DrainCounts:
         """Counts as of the last `merge`."""
-        return DrainCounts(*self._counters.tolist())
+        return self._counts
 
     @property
     def facts(self) -> SegmentFacts:
@@ -417,6 +432,13 @@ class SegmentDrain:
             self._handle = 0
             del self._view
             self._map.close()
+
+
+def rounding_of(flags: int) -> AddressParameters:
+    """Return how a process's allocator rounds sizes, by `SegmentFacts.flags`."""
+    if flags & RUNTIME_FLAG:
+        return _RUNTIME
+    return _PYMALLOC if flags & PYTHON_FLAG else _GLIBC
 
 
 def _text(data: bytes) -> str:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-from gcspy_objects.gctrace.address_model import AddressParameters
 from gcspy_protocol.errors import TraceError
 
 from gcspy.tracer.drain import (
@@ -29,6 +28,7 @@ from gcspy.tracer.drain import (
     LiveBlocks,
     SegmentDrain,
     SegmentFacts,
+    rounding_of,
 )
 from gcspy.tracer.ended_forks import EndedForks
 from gcspy.tracer.rotated_trace import RotatedTrace
@@ -40,10 +40,6 @@ __all__ = ["ProcessTrace", "TraceSummary"]
 _LOOK_SECS: Final = 0.5
 _BLOCK_SECS: Final = 1.0
 """No event is longer in memory only."""
-_GLIBC: Final = AddressParameters(4, 24, 8)
-_PYMALLOC: Final = AddressParameters(4, 1, 0)
-_RUNTIME: Final = AddressParameters(3, 1, 0)
-"""Objects behind each other."""
 
 
 class TraceSummary(NamedTuple):
@@ -110,8 +106,7 @@ class ProcessTrace:
         self.facts = self.drain.facts
         self.definitions = SegmentDefinitions()
         is_python = bool(self.facts.flags & PYTHON_FLAG)
-        is_runtime = bool(self.facts.flags & RUNTIME_FLAG)
-        self._parameters = _RUNTIME if is_runtime else _PYMALLOC if is_python else _GLIBC
+        self._parameters = rounding_of(self.facts.flags)
         self.error: TraceError | None = None
         self._written = time.monotonic()
         self._looked = time.monotonic()
@@ -147,8 +142,8 @@ class ProcessTrace:
         copied = self.drain.poll(self._ended_threads())
         more = True
         while more:
-            defined, more = self.drain.merge(last=last)
-            definitions = self.definitions.convert(defined) if defined else b""
+            defined, sites, more = self.drain.merge(last=last)
+            definitions = (self.definitions.convert(defined) if defined else b"") + sites
             self._guarded(partial(self.file.define, definitions))
             if more:
                 self._write_block()
@@ -172,6 +167,7 @@ class ProcessTrace:
         self.facts = self.drain.facts
         counts, stamp = self.drain.counts, self.drain.last_stamp
         lost = max(counts.lost, self.facts.lost)
+        self.definitions.pcs = self.drain.frames()
         self._guarded(lambda: self.file.define(resolve(self.definitions)))
         ended = {
             "lost": lost,
@@ -198,14 +194,14 @@ class ProcessTrace:
             counts,
             self.facts,
             self.file.file_bytes,
-            self.definitions.sites,
+            counts.sites,
             self.facts.threads,
             stamp,
             self.error,
         )
 
     def _write_block(self) -> None:
-        events = self.drain.encode(self._parameters.least, self._parameters.overhead)
+        events = self.drain.encode()
         self._written = time.monotonic()
         if events is not None:
             self._guarded(partial(self.file.add, events))

@@ -1,6 +1,6 @@
 """`SegmentDefinitions`: definitions as a program writes them into its segment, turned into those of a trace.
 
-Knows both forms; does not know events, files or symbols.
+Knows both forms; does not know events, files or symbols, nor sites, which are so many that C turns them (compiled/site_definitions.h).
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from typing import Final, NamedTuple
 from gcspy_objects.gctrace.definitions import (
     CodeModule,
     FrameDefinition,
-    SiteDefinition,
     ThreadDefinition,
     TypeDefinition,
     pack_frame,
     pack_module,
     pack_named,
-    pack_site,
     pack_thread,
     pack_type,
 )
@@ -32,8 +30,7 @@ MALLOC_TYPE: Final = 1
 PYTHON_TYPES: Final = {2: "(raw memory)", 3: "(memory)", 4: "(memory for objects)"}
 """Numbers of the types of blocks that hold no object, by domain: CPython, Doc/c-api/memory.rst, "Allocator Domains"."""
 
-_SITE, _MODULE, _THREAD, _LOST, _FORK, _TYPE, _FRAME = 1, 2, 3, 4, 5, 6, 7
-_THREAD_END: Final = 11
+_MODULE, _THREAD, _FORK, _TYPE, _FRAME = 2, 3, 5, 6, 7
 _HEAD: Final = struct.Struct("<IIIIIIQ")
 
 
@@ -58,7 +55,7 @@ class SegmentDefinitions:
 
     Attributes:
         modules: Files of code, in the order in which they were met.
-        pcs: Address of each frame, by its number - 1; 0: a frame that the program named itself.
+        pcs: Address of each frame, by its number - 1; 0: a frame that the program named itself. Known at the end: `SegmentDrain.frames`.
         fork_events: Number of the event at which each fork happened, by the number of the fork.
         ended_threads: Threads that said so, by the system's numbers, since `take_ended`.
     """
@@ -67,11 +64,7 @@ class SegmentDefinitions:
         self.modules: list[LoadedModule] = []
         self.pcs: list[int] = []
         self.fork_events: dict[int, int] = {}
-        self.sites = 0
-        self._frame_of: dict[int, int] = {}
         self._texts: dict[str, int] = {}
-        self._last_site = 0
-        self._last_frames: tuple[int, ...] = ()
 
     def beginning(self, *, is_python: bool) -> bytes:
         """Return the definitions that each trace begins with."""
@@ -88,39 +81,21 @@ class SegmentDefinitions:
     def _convert(self, definitions: bytes) -> Iterator[bytes]:
         at = 0
         while at + _HEAD.size <= len(definitions):
-            kind, argument, size, thread, _, _, event = _HEAD.unpack_from(definitions, at)
+            kind, argument, size, thread, _, frame, event = _HEAD.unpack_from(definitions, at)
             at += _HEAD.size
             body = definitions[at : at + size]
             at += size
-            if kind == _SITE and 0 < argument < MAX_NUMBER:
-                yield from self._site(argument, body)
-            elif kind == _MODULE and size > 24:
+            if kind == _MODULE and size > 24:
                 yield self._module(body)
             elif kind == _THREAD and 0 < thread < MAX_NUMBER:
                 name = _texts(body)[0]
                 yield pack_thread(thread, ThreadDefinition(ThreadKind.PROGRAM, argument, name))
             elif kind == _TYPE and 0 < argument < MAX_NUMBER and size > 16:
                 yield self._type(argument, body)
-            elif kind == _FRAME and size > 16:
-                yield self._frame(body)
+            elif kind == _FRAME and frame and size > 16:
+                yield self._frame(frame, body)
             elif kind == _FORK:
                 self.fork_events[argument] = event
-
-    def _site(self, number: int, body: bytes) -> Iterator[bytes]:
-        pcs = struct.unpack(f"<{len(body) // 8}Q", body)
-        frames = []
-        for pc in pcs:
-            frame = self._frame_of.get(pc)
-            if frame is None:
-                self.pcs.append(pc)
-                frame = self._frame_of[pc] = len(self.pcs)
-                if frame < MAX_NUMBER:
-                    yield pack_frame(frame, FrameDefinition(0, pc=pc))
-            frames.append(frame)
-        site = SiteDefinition(0, "", tuple(frames))
-        yield pack_site(number, site, self._last_site, self._last_frames)
-        self.sites += 1
-        self._last_site, self._last_frames = number, site.frames
 
     def _module(self, body: bytes) -> bytes:
         start, end, bias = struct.unpack_from("<3Q", body)
@@ -136,11 +111,9 @@ class SegmentDefinitions:
         name = _texts(body[16:])[0]
         return pack_type(number, TypeDefinition(kind, instance, instance, element, name, name))
 
-    def _frame(self, body: bytes) -> bytes:
-        place, line = struct.unpack_from("<2Q", body)
+    def _frame(self, frame: int, body: bytes) -> bytes:
+        _, line = struct.unpack_from("<2Q", body)
         function, file = (*_texts(body[16:]), "", "")[:2]
-        self.pcs.append(0)
-        frame = self._frame_of[place] = len(self.pcs)
         function_number, first = self.text(function)
         file_number, second = self.text(file)
         return (

@@ -35,14 +35,14 @@ __all__ = ["JavaProgram", "PythonProgram", "TraceSettings", "TracedRun", "preloa
 _SHARED_MEMORY: Final = Path("/dev/shm")
 _BUSY_BYTES: Final = 1 << 20
 """So many new bytes of records: look again at once."""
-_SHORTEST_SECS, _LONGEST_SECS = 0.01, 0.05
-"""Between looks: a busy program fills the memory that it begins with in some 60 ms."""
-_MANY_BYTES: Final = 1 << 18
-"""So many: look again soon."""
 _READY_SECS: Final = 1.0
 """Longest wait for a segment that is not ready after all known processes have ended: its process may have been killed."""
 _FORK_SECS: Final = 1.0
 """Longest wait for a fork that is not in the order of events yet: then what the child inherits is unknown."""
+_SHORTEST_SECS, _LONGEST_SECS = 0.005, 0.1
+"""Between looks: a busy program fills the memory that it begins with in some 40 ms."""
+_WANTED_BYTES: Final = 3 << 18
+"""So many should be new at each look: they fit into a cache, and looking costs a process something, too."""
 _LIBRARY: Final = "gcspy-preloaded"
 
 
@@ -217,6 +217,7 @@ class TracedRun:
 
     def _follow(self, resolve: Callable[[SegmentDefinitions], bytes]) -> None:
         pause, active = _SHORTEST_SECS, time.monotonic()
+        before = active
         while True:
             over = self._process.poll() is not None
             self._find_segments()
@@ -235,7 +236,11 @@ class TracedRun:
                 active = time.monotonic()
             if copied >= _BUSY_BYTES:
                 continue
-            pause = _SHORTEST_SECS if copied >= _MANY_BYTES else min(pause * 1.5, _LONGEST_SECS)
+            now = time.monotonic()
+            expected = (now - before) * _WANTED_BYTES / max(copied, 1)
+            # Slowly longer: a program that was idle may be busy from now on.
+            pause = min(max(expected, _SHORTEST_SECS), pause * 1.5, _LONGEST_SECS)
+            before = now
             time.sleep(pause)
 
     def _is_replaced(self, segment: Path, trace: ProcessTrace) -> bool:

@@ -17,14 +17,16 @@
 #include <unistd.h>
 
 #include "arrays.h"
-#include "object_trace.h"
+#include "event_block.h"
+#include "live_blocks.h"
+#include "site_definitions.h"
 #include "trace_segment.h"
 
 #define MOST_PENDING (256u << 20) /* bytes copied and not merged; beyond it blocks stay where they are, and the program waits */
 #define STEP_NANOS 20000u /* between stamps in the file */
 #define MOST_THREADS 1000000u
-#define HUGE_PAGE (2u << 20)
-#define AHEAD 256 /* bytes of records */
+#define AHEAD 192 /* bytes of records */
+#define CACHED_CHUNKS 1
 #define MOST_FORKS 64u
 #define MOST_FORK_BLOCKS (4u << 20) /* in all */
 
@@ -34,15 +36,7 @@ enum { OBJECTS = 3 /* CPython's domain of objects, + 1 */ };
 /* Numbers that Python reads; the same order as in drain.py. */
 enum counter {
     EVENTS, ALLOCATIONS, FREES, LOST_EVENTS, UNKNOWN_FREES, INFERRED_FREES, LIVE_BLOCKS, LIVE_BYTES, PENDING_BYTES, DAMAGED, META_BYTES,
-    CACHED_OBJECTS, CACHED_BYTES, REUSED_OBJECTS, UNKNOWN_OBJECTS, COLLECTIONS, COUNTERS
-};
-
-struct entry {
-    uint64_t address; /* 0: none */
-    uint64_t size;
-    int64_t birth;    /* number of its event; -1: a block whose object is dead, on a free list */
-    int64_t ordinal;  /* how many were allocated before it */
-    uint32_t site, type;
+    CACHED_OBJECTS, CACHED_BYTES, REUSED_OBJECTS, UNKNOWN_OBJECTS, COLLECTIONS, ROWS, DEFINED_BYTES, FRAMES, SITES, LAST_STAMP, COUNTERS
 };
 
 struct queue {
@@ -50,23 +44,31 @@ struct queue {
     uint8_t *bytes;
     size_t begin, end, room;
     uint64_t time, told_time; /* ticks */
-    uint64_t copied, copied_before, taken; /* bytes: in all; of these before the last poll; of these that are merged */
+    uint64_t copied, copied_before; /* bytes: in all; of these before the last poll */
     int ended, resizing;
-    struct entry undone; /* the block of its last FREE by realloc */
+    uint64_t undone_address; /* the block of its last FREE by realloc; 0: none */
+    struct life undone;
+};
+
+/* A block that lives, or that a collection moves, and where. */
+struct placed {
+    uint64_t address;
+    struct life life;
 };
 
 /* The blocks that lived when the process forked: its child has them. */
 struct fork {
     uint32_t number;
-    struct entry *blocks;
+    struct placed *blocks;
     int64_t count, event;
 };
 
 struct drain {
     struct queue **queues;
     size_t queue_count, queue_room;
-    struct entry *table;
-    size_t table_size, table_used;
+    struct lives lives;
+    struct event_block block;
+    struct sites sites;
     uint64_t horizon;
     int64_t counters[COUNTERS];
     size_t pending;
@@ -76,71 +78,23 @@ struct drain {
     uint64_t started_ticks;
     double nanos_of_tick;
     int has_objects;
-    int64_t block_ordinal; /* how many were allocated before the first row */
-    struct entry *moved;   /* objects that the collection under way moves, at their new addresses */
+    uint64_t next_ordinal; /* of the block that is allocated next */
+    struct placed *moved;  /* objects that the collection under way moves, at their new addresses */
     size_t moved_count, moved_room;
     struct fork forks[MOST_FORKS]; /* until they are taken, or later ones need the room */
     size_t fork_count, fork_blocks;
 };
 
-/* ---- the table of live blocks */
-
-static size_t slot_of(const struct drain *drain, uint64_t address) {
-    return (size_t)((address * 0x9e3779b97f4a7c15ull) >> 20) & (drain->table_size - 1);
-}
-
-static struct entry *find(const struct drain *drain, uint64_t address) {
-    size_t slot = slot_of(drain, address);
-    while (drain->table[slot].address && drain->table[slot].address != address) slot = (slot + 1) & (drain->table_size - 1);
-    return drain->table[slot].address ? &drain->table[slot] : NULL;
-}
-
-static int grow_table(struct drain *drain) {
-    size_t size = drain->table_size ? drain->table_size * 2 : 1 << 16, old_size = drain->table_size;
-    struct entry *old = drain->table, *made = calloc(size, sizeof *made);
-    if (made == NULL) return 0;
-    /* It is read at random: with large pages its addresses are found sooner. */
-    uintptr_t begin = ((uintptr_t)made + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1), end = (uintptr_t)(made + size) & ~(uintptr_t)(HUGE_PAGE - 1);
-    if (end > begin) madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-    drain->table = made, drain->table_size = size;
-    for (size_t index = 0; index < old_size; index++)
-        if (old[index].address) {
-            size_t slot = slot_of(drain, old[index].address);
-            while (made[slot].address) slot = (slot + 1) & (size - 1);
-            made[slot] = old[index];
-        }
-    free(old);
-    return 1;
-}
-
-static struct entry *add(struct drain *drain, uint64_t address) {
-    if (drain->table_used * 8 >= drain->table_size * 5 && !grow_table(drain)) return NULL;
-    size_t slot = slot_of(drain, address);
-    while (drain->table[slot].address && drain->table[slot].address != address) slot = (slot + 1) & (drain->table_size - 1);
-    drain->table_used += drain->table[slot].address == 0;
-    drain->table[slot].address = address;
-    return &drain->table[slot];
-}
-
-static void take_out(struct drain *drain, struct entry *entry) {
-    size_t mask = drain->table_size - 1, hole = (size_t)(entry - drain->table), slot = hole;
-    for (;;) {
-        slot = (slot + 1) & mask;
-        if (drain->table[slot].address == 0) break;
-        size_t home = slot_of(drain, drain->table[slot].address);
-        if (((slot - home) & mask) >= ((slot - hole) & mask)) drain->table[hole] = drain->table[slot], hole = slot;
-    }
-    drain->table[hole].address = 0;
-    drain->table_used--;
-}
-
 /* ---- copying */
 
-/* `started`: time at stamp 0; `has_objects`: the process tells objects beside blocks. */
-GCSPY_LOOP int64_t drain_new(int64_t started, int64_t has_objects) {
+GCSPY_LOOP void drain_free(int64_t handle);
+
+/* `started`: time at stamp 0; `has_objects`: the process tells objects beside blocks; `least`, `overhead`: how its allocator rounds sizes. */
+GCSPY_LOOP int64_t drain_new(int64_t started, int64_t has_objects, int64_t least, int64_t overhead) {
     struct drain *drain = calloc(1, sizeof *drain);
     if (drain == NULL) return 0;
-    if (!grow_table(drain)) return free(drain), 0;
+    if (!begin_lives(&drain->lives) || !begin_block(&drain->block) || !begin_sites(&drain->sites)) return drain_free((int64_t)(intptr_t)drain), 0;
+    drain->block.shift = 4, drain->block.least = (int)least, drain->block.overhead = (int)overhead;
     drain->time = drain->stamp = drain->started = (uint64_t)started;
     drain->has_objects = has_objects != 0;
     return (int64_t)(intptr_t)drain;
@@ -150,7 +104,8 @@ GCSPY_LOOP void drain_free(int64_t handle) {
     struct drain *drain = (struct drain *)(intptr_t)handle;
     for (size_t index = 0; index < drain->queue_count; index++) free(drain->queues[index]->bytes), free(drain->queues[index]);
     for (size_t one = 0; one < drain->fork_count; one++) free(drain->forks[one].blocks);
-    free(drain->queues), free(drain->table), free(drain->moved), free(drain);
+    free_lives(&drain->lives), free_sites(&drain->sites);
+    free(drain->queues), free(drain->block.memory), free(drain->moved), free(drain);
 }
 
 static struct queue *queue_of(struct drain *drain, uint32_t number) {
@@ -165,7 +120,7 @@ static struct queue *queue_of(struct drain *drain, uint32_t number) {
     }
     struct queue *queue = calloc(1, sizeof *queue);
     if (queue == NULL) return NULL;
-    queue->number = number;
+    queue->number = number < MOST_NUMBERS ? number : 0;
     return drain->queues[drain->queue_count++] = queue;
 }
 
@@ -255,80 +210,37 @@ GCSPY_LOOP int64_t drain_poll(int64_t handle, int64_t at, struct i64s ended) {
 
 /* ---- merging */
 
-struct columns {
-    uint8_t *kind, *detail;
-    int64_t *address, *size;
-    int32_t *site, *type, *thread, *length;
-    int64_t count, room;
-    uint8_t *meta;
-    size_t meta_used, meta_room;
-};
-
-static void put_row(struct columns *out, const struct queue *queue, int kind, int detail, uint64_t address, uint64_t size, uint32_t site, uint32_t type) {
-    int64_t row = out->count++;
-    out->kind[row] = (uint8_t)kind, out->detail[row] = (uint8_t)detail;
-    out->address[row] = (int64_t)address, out->size[row] = (int64_t)size;
-    out->site[row] = (int32_t)site, out->type[row] = (int32_t)type, out->thread[row] = (int32_t)queue->number, out->length[row] = 0;
-}
-
-static void emit(struct drain *drain, struct columns *out, const struct queue *queue, int kind, int detail, uint64_t address, uint64_t size, uint32_t site, uint32_t type) {
-    if (drain->time != drain->stamp) {
-        put_row(out, queue, GCT_STAMP, 0, drain->time - drain->stamp, 0, 0, 0);
+static inline void tell_time(struct drain *drain) {
+    if (UNLIKELY(drain->time != drain->stamp)) {
+        put_stamp(&drain->block, drain->time - drain->stamp);
         drain->stamp = drain->time;
     }
-    put_row(out, queue, kind, detail, address, size, site, type);
     drain->counters[EVENTS]++;
 }
 
-static void die(struct drain *drain, struct columns *out, const struct queue *queue, struct entry *entry) {
-    if (entry->birth < 0) drain->counters[CACHED_OBJECTS]--, drain->counters[CACHED_BYTES] -= (int64_t)entry->size;
-    else {
-        /* The size of a FREE is its age, for gct_predict_known. */
-        uint64_t age = entry->ordinal >= drain->block_ordinal ? (uint64_t)(drain->counters[ALLOCATIONS] - entry->ordinal) : 0;
-        emit(drain, out, queue, GCT_FREE, 0, entry->address, age, 0, 0);
-        drain->counters[FREES]++, drain->counters[LIVE_BLOCKS]--, drain->counters[LIVE_BYTES] -= (int64_t)entry->size;
+static inline void die(struct drain *drain, const struct queue *queue, uint64_t address, const struct life *life) {
+    uint64_t size = life_size(life), ordinal = life_ordinal(life);
+    if (UNLIKELY(life_is_dead(life))) {
+        drain->counters[CACHED_OBJECTS]--, drain->counters[CACHED_BYTES] -= (int64_t)size;
+        return;
     }
+    uint64_t age = ordinal >= drain->block.first_ordinal && ordinal < LAST_ORDINAL && !(life->what & LIFE_MOVED) ? drain->next_ordinal - ordinal : 0;
+    tell_time(drain);
+    put_free(&drain->block, queue->number, address, age, size);
+    drain->counters[FREES]++, drain->counters[LIVE_BLOCKS]--, drain->counters[LIVE_BYTES] -= (int64_t)size;
 }
 
-static void begin_life(struct drain *drain, struct columns *out, const struct queue *queue, uint64_t address, uint64_t size, uint32_t site, uint32_t type, int detail) {
-    struct entry *entry = add(drain, address);
-    if (entry == NULL) {
+static inline void begin_life(struct drain *drain, const struct queue *queue, struct life *place, uint64_t address, uint64_t size, uint32_t site, uint32_t type, int detail) {
+    if (UNLIKELY(place == NULL)) {
         drain->counters[LOST_EVENTS]++;
         return;
     }
-    *entry = (struct entry){address, size, drain->counters[EVENTS], drain->counters[ALLOCATIONS], site, type};
-    emit(drain, out, queue, GCT_ALLOCATE, detail, address, size, site, type);
+    if (UNLIKELY(site >= MOST_NUMBERS)) site = 0;
+    if (UNLIKELY(type >= MOST_NUMBERS)) type = 0;
+    *place = life_of(drain->next_ordinal++, size, site, type);
+    tell_time(drain);
+    put_allocation(&drain->block, detail, queue->number, address, size, site, type);
     drain->counters[ALLOCATIONS]++, drain->counters[LIVE_BLOCKS]++, drain->counters[LIVE_BYTES] += (int64_t)size;
-}
-
-/* A definition, for Python: kind, argument, bytes, thread, tid, 0; number of the event before which it stands; then its words. */
-static int pass_on(struct drain *drain, struct columns *out, const struct queue *queue, uint32_t kind, uint32_t argument, const uint8_t *from, size_t bytes) {
-    if (out->meta_used + 32 + bytes > out->meta_room) return 0;
-    uint32_t head[6] = {kind, argument, (uint32_t)bytes, queue->number, queue->tid, 0};
-    uint64_t event = (uint64_t)drain->counters[EVENTS];
-    memcpy(out->meta + out->meta_used, head, 24);
-    memcpy(out->meta + out->meta_used + 24, &event, 8);
-    memcpy(out->meta + out->meta_used + 32, from, bytes);
-    out->meta_used += 32 + bytes;
-    return 1;
-}
-
-/* The block that an object is in: CPython has up to 32 bytes before an object. */
-static struct entry *block_of(const struct drain *drain, uint64_t object) {
-    for (uint64_t before = 0; before <= 32; before += 16) {
-        struct entry *entry = find(drain, object - before);
-        if (entry != NULL && entry->size > before) return entry;
-    }
-    return NULL;
-}
-
-/* A dead object in a block from before the trace. */
-static struct entry *dead_object_in(const struct drain *drain, uint64_t block) {
-    for (uint64_t before = 16; before <= 32; before += 16) {
-        struct entry *entry = find(drain, block + before);
-        if (entry != NULL && entry->birth < 0) return entry;
-    }
-    return NULL;
 }
 
 static uint64_t word_at(const uint8_t *at) {
@@ -337,13 +249,49 @@ static uint64_t word_at(const uint8_t *at) {
     return word;
 }
 
+struct passed {
+    uint8_t *bytes;
+    size_t used, room;
+};
+
+/* A definition, for Python: kind, argument, bytes, thread, tid, number of its frame; number of the event before which it stands; then its words. */
+static int pass_on(struct drain *drain, struct passed *out, const struct queue *queue, uint32_t kind, uint32_t argument, const uint8_t *from, size_t bytes) {
+    if (out->used + 32 + bytes > out->room) return 0;
+    uint32_t frame = kind == META_FRAME && bytes > 16 ? new_frame(&drain->sites, word_at(from), 0) : 0;
+    uint32_t head[6] = {kind, argument, (uint32_t)bytes, queue->number, queue->tid, frame};
+    uint64_t event = (uint64_t)drain->counters[EVENTS];
+    memcpy(out->bytes + out->used, head, 24);
+    memcpy(out->bytes + out->used + 24, &event, 8);
+    memcpy(out->bytes + out->used + 32, from, bytes);
+    out->used += 32 + bytes;
+    return 1;
+}
+
+/* The block that an object is in: CPython has up to 32 bytes before an object. */
+static struct life *block_of(const struct drain *drain, uint64_t object, uint64_t *address) {
+    for (uint64_t before = 0; before <= 32; before += 16) {
+        struct life *life = find_life(&drain->lives, object - before);
+        if (life != NULL && life_size(life) > before) return *address = object - before, life;
+    }
+    return NULL;
+}
+
+/* A dead object in a block from before the trace. */
+static struct life *dead_object_in(const struct drain *drain, uint64_t block, uint64_t *address) {
+    for (uint64_t before = 16; before <= 32; before += 16) {
+        struct life *life = find_life(&drain->lives, block + before);
+        if (life != NULL && life_is_dead(life)) return *address = block + before, life;
+    }
+    return NULL;
+}
+
 /* Take stamps at the head of a queue. */
-static void read_stamps(struct drain *drain, struct queue *queue) {
+static inline void read_stamps(struct queue *queue) {
     while (queue->begin < queue->end) {
         uint64_t word = word_at(queue->bytes + queue->begin);
         if ((word & 7) != RECORD_STAMP) break;
         if (word >> 3 > queue->time) queue->time = word >> 3;
-        queue->begin += 8, queue->taken += 8, drain->pending -= 8;
+        queue->begin += 8;
     }
 }
 
@@ -360,40 +308,44 @@ static enum resize resize_of(const struct queue *queue, uint64_t address) {
 }
 
 /* An object moves when the collection ends: until then others are where they were. */
-static void move(struct drain *drain, struct columns *out, const struct queue *queue, uint64_t from, uint64_t to) {
-    struct entry *entry = find(drain, from);
-    if (entry == NULL) {
+static void move(struct drain *drain, const struct queue *queue, uint64_t from, uint64_t to) {
+    struct life *life = find_life(&drain->lives, from);
+    if (life == NULL) {
         drain->counters[UNKNOWN_OBJECTS]++;
         return;
     }
     if (drain->moved_count == drain->moved_room) {
         size_t room = drain->moved_room ? drain->moved_room * 2 : 4096;
-        struct entry *made = realloc(drain->moved, room * sizeof *made);
+        struct placed *made = realloc(drain->moved, room * sizeof *made);
         if (made == NULL) {
             drain->counters[LOST_EVENTS]++;
             return;
         }
         drain->moved = made, drain->moved_room = room;
     }
-    emit(drain, out, queue, GCT_MOVE, 0, from, to, 0, 0);
-    struct entry *moved = &drain->moved[drain->moved_count++];
-    *moved = *entry;
-    moved->address = to, moved->ordinal = -1; /* a FREE cannot tell it by its age: that stands for where it was born */
-    take_out(drain, entry);
+    tell_time(drain);
+    put_move(&drain->block, queue->number, from, to);
+    drain->moved[drain->moved_count++] = (struct placed){to, {life->born, life->what | LIFE_MOVED}};
+    life->born = 0;
 }
 
-static void end_moves(struct drain *drain, struct columns *out, const struct queue *queue) {
-    for (size_t one = 0; one < drain->moved_count; one++) {
-        struct entry *entry = find(drain, drain->moved[one].address);
-        if (entry != NULL) {
-            drain->counters[INFERRED_FREES]++;
-            die(drain, out, queue, entry), take_out(drain, entry);
+/* Returns 0 if there was no room for all of them. */
+static int end_moves(struct drain *drain, const struct queue *queue) {
+    for (; drain->moved_count; drain->moved_count--) {
+        const struct placed *moved = &drain->moved[drain->moved_count - 1];
+        if (drain->block.rows + SPARE_ROWS > BLOCK_ROWS) return 0;
+        struct life *place = place_of_life(&drain->lives, moved->address);
+        if (place == NULL) {
+            drain->counters[LOST_EVENTS]++;
+            continue;
         }
-        entry = add(drain, drain->moved[one].address);
-        if (entry == NULL) drain->counters[LOST_EVENTS]++;
-        else *entry = drain->moved[one];
+        if (place->born) {
+            drain->counters[INFERRED_FREES]++;
+            die(drain, queue, moved->address, place);
+        }
+        *place = moved->life;
     }
-    drain->moved_count = 0;
+    return 1;
 }
 
 static void forget_fork(struct drain *drain, size_t one) {
@@ -406,39 +358,82 @@ static void forget_fork(struct drain *drain, size_t one) {
 static void note_fork(struct drain *drain, uint32_t number) {
     size_t live = drain->counters[LIVE_BLOCKS] > 0 ? (size_t)drain->counters[LIVE_BLOCKS] : 0;
     while (drain->fork_count && (drain->fork_count == MOST_FORKS || drain->fork_blocks + live > MOST_FORK_BLOCKS)) forget_fork(drain, 0);
-    struct entry *made = live <= MOST_FORK_BLOCKS ? malloc(live * sizeof *made + 1) : NULL;
+    struct placed *made = live <= MOST_FORK_BLOCKS ? malloc(live * sizeof *made + 1) : NULL;
     if (made == NULL) return;
     struct fork *fork = &drain->forks[drain->fork_count++];
     *fork = (struct fork){number, made, 0, drain->counters[EVENTS]};
-    for (size_t index = 0; index < drain->table_size && (size_t)fork->count < live; index++)
-        if (drain->table[index].address && drain->table[index].birth >= 0) made[fork->count++] = drain->table[index];
+    uint64_t at = 0, address;
+    const struct life *life;
+    while ((size_t)fork->count < live && next_life(&drain->lives, &at, &address, &life))
+        if (!life_is_dead(life)) made[fork->count++] = (struct placed){address, *life};
     drain->fork_blocks += (size_t)fork->count;
 }
 
+/* Whether addresses have to be told in smaller steps from this record on. */
+static int is_odd(const uint8_t *at, uint64_t word, size_t have) {
+    uint32_t kind = (uint32_t)word & 7;
+    if (kind != RECORD_META) return (kind == RECORD_ALLOCATE || kind == RECORD_FREE || kind == RECORD_OBJECT) && word & 8;
+    return (word >> 3 & 0x1fff) == META_MOVE && have >= 24 && (word_at(at + 8) | word_at(at + 16)) & 8;
+}
+
+static enum ran run_meta(struct drain *drain, struct passed *out, struct queue *queue, const uint8_t *at, size_t bytes) {
+    uint64_t word = word_at(at);
+    uint32_t meta = (uint32_t)(word >> 3 & 0x1fff), argument = (uint32_t)(word >> 32);
+    switch (meta) {
+    case META_LOST:
+        tell_time(drain);
+        put_lost(&drain->block, queue->number, argument);
+        drain->counters[LOST_EVENTS] += argument;
+        return GO_ON;
+    case META_COLLECTION_START:
+    case META_COLLECTION_END: {
+        int ends = meta == META_COLLECTION_END;
+        if (ends && !end_moves(drain, queue)) return NO_ROOM;
+        drain->counters[COLLECTIONS] += !ends;
+        tell_time(drain);
+        put_collection(&drain->block, ends ? GCT_COLLECTION_END : GCT_COLLECTION_START, argument >= 2 ? 5 : 4, queue->number, (drain->time - drain->started) / 1000000, drain->counters[COLLECTIONS]);
+        return GO_ON;
+    }
+    case META_MOVE:
+        if (bytes == 24 && word_at(at + 8) && word_at(at + 16)) move(drain, queue, word_at(at + 8) & 0xfffffffffff8ull, word_at(at + 16) & 0xfffffffffff8ull);
+        else drain->counters[DAMAGED]++;
+        return GO_ON;
+    case META_SITE:
+        define_site(&drain->sites, argument, at + 8, bytes / 8 - 1);
+        return GO_ON;
+    default:
+        if (!pass_on(drain, out, queue, meta, argument, at + 8, bytes - 8)) return NO_ROOM;
+        if (meta == META_FORK) note_fork(drain, argument);
+        if (meta == META_THREAD_END) queue->ended = 1;
+        return GO_ON;
+    }
+}
+
 /* The event at the head of a queue. */
-static enum ran run_one(struct drain *drain, struct columns *out, struct queue *queue, int last) {
+static inline enum ran run_one(struct drain *drain, struct passed *out, struct queue *queue, int last) {
     const uint8_t *at = queue->bytes + queue->begin;
     size_t have = queue->end - queue->begin, bytes = 8;
     uint64_t word = word_at(at), address = word & 0xfffffffffff8ull;
-    if (have > AHEAD + 8) {
-        /* What comes soon is not in a cache if many blocks live. Some of these words are no addresses, which does not matter. */
-        __builtin_prefetch(&drain->table[slot_of(drain, word_at(at + AHEAD) & 0xfffffffffff8ull)]);
-        __builtin_prefetch(&drain->table[slot_of(drain, word_at(at + AHEAD + 8) & 0xfffffffffff8ull)]);
-    }
     uint32_t kind = (uint32_t)word & 7;
-    struct entry *entry;
-    /* What belongs to a record comes at once: if it was not there when we looked again, it does not come. */
-    int may_follow = !last && queue->taken >= queue->copied_before;
+    struct life *life;
     if (kind == RECORD_ALLOCATE || kind == RECORD_MAP || kind == RECORD_UNMAP || kind == RECORD_OBJECT) bytes = 16;
     else if (kind == RECORD_META) bytes = 8 + (word >> 16 & 0xffff) * 8;
-    if (bytes > have || kind == 0 || out->count + 8 > out->room) {
-        if (bytes > have || kind == 0) {
-            /* Not a record: nothing behind it can be read. */
-            drain->counters[DAMAGED]++;
-            drain->pending -= have, queue->begin = queue->end;
-            return GO_ON;
+    if (UNLIKELY(bytes > have || kind == 0)) {
+        /* Not a record: nothing behind it can be read. */
+        drain->counters[DAMAGED]++;
+        queue->begin = queue->end;
+        return GO_ON;
+    }
+    if (UNLIKELY(drain->block.rows + SPARE_ROWS > BLOCK_ROWS)) return NO_ROOM;
+    if (UNLIKELY(drain->lives.chunk_count > CACHED_CHUNKS) && have > 2 * AHEAD + 16)
+        for (size_t word_of = 0; word_of < 16 && word_of < bytes; word_of += 8) {
+            /* Some of these words are no addresses, which does not matter. */
+            prefetch_life(&drain->lives, word_at(at + AHEAD + word_of) & 0xfffffffffff8ull);
+            prefetch_leaf(&drain->lives, word_at(at + 2 * AHEAD + word_of) & 0xfffffffffff8ull);
         }
-        return NO_ROOM;
+    if (UNLIKELY(drain->block.shift == 4 && word & 8 && is_odd(at, word, have))) {
+        if (drain->block.rows) return NO_ROOM;
+        drain->block.shift = 3, drain->block.least = 8, drain->block.overhead = 0;
     }
     uint64_t second = bytes > 8 ? word_at(at + 8) : 0;
     uint64_t size = word >> 48 | (second >> 32 & 0xfffffff) << 16;
@@ -448,25 +443,27 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
         /* In the file: in steps of some microseconds, since each step takes bytes. */
         if (queue->time > drain->started_ticks && nanos > drain->time + STEP_NANOS) drain->time = nanos;
     }
+    /* What belongs to a record comes at once: if it was not there when we looked again, it does not come. */
+#define MAY_FOLLOW (!last && queue->copied - (queue->end - queue->begin) >= queue->copied_before)
     switch (kind) {
     case RECORD_ALLOCATE: {
-        entry = find(drain, address);
-        if (UNLIKELY(entry != NULL)) {
-            drain->counters[INFERRED_FREES]++;
-            die(drain, out, queue, entry), take_out(drain, entry);
-        }
+        life = place_of_life(&drain->lives, address);
         uint32_t domain = (uint32_t)(second >> 60), type = 1 + domain;
         if (domain == OBJECTS) {
             /* It is the object's block if the object begins in it at once. */
             size_t next = 16;
             while (next + 8 <= have && (word_at(at + next) & 7) == RECORD_STAMP) next += 8;
-            if (next + 16 > have && drain->has_objects && may_follow) return LATER;
+            if (next + 16 > have && drain->has_objects && MAY_FOLLOW) return LATER;
             if (next + 16 <= have && (word_at(at + next) & 7) == RECORD_OBJECT) {
                 uint64_t object = word_at(at + next) & 0xfffffffffff8ull;
                 if (object - address <= 32) type = (uint32_t)(word_at(at + next + 8) >> 32), bytes = next + 16;
             }
         }
-        begin_life(drain, out, queue, address, size, (uint32_t)second, type, queue->resizing ? RESIZED : NEW);
+        if (UNLIKELY(life != NULL && life->born)) {
+            drain->counters[INFERRED_FREES]++;
+            die(drain, queue, address, life);
+        }
+        begin_life(drain, queue, life, address, size, (uint32_t)second, type, queue->resizing ? RESIZED : NEW);
         queue->resizing = 0;
         break;
     }
@@ -474,7 +471,7 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
         uint32_t detail = (uint32_t)(word >> 48);
         if (UNLIKELY(detail == FREE_RESIZED)) {
             enum resize resize = resize_of(queue, address);
-            if (resize == NOT_KNOWN && may_follow) return LATER;
+            if (resize == NOT_KNOWN && MAY_FOLLOW) return LATER;
             if (resize == FAILED) {
                 /* Nothing happened: take both records. */
                 do bytes += 8;
@@ -483,77 +480,63 @@ static enum ran run_one(struct drain *drain, struct columns *out, struct queue *
             }
         }
         if (detail == FREE_OBJECT) {
-            entry = block_of(drain, address);
-            if (entry == NULL) drain->counters[UNKNOWN_OBJECTS]++;
-            else if (entry->birth >= 0) {
-                die(drain, out, queue, entry);
-                entry->birth = -1;
-                drain->counters[CACHED_OBJECTS]++, drain->counters[CACHED_BYTES] += (int64_t)entry->size;
+            life = block_of(drain, address, &address);
+            if (life == NULL) drain->counters[UNKNOWN_OBJECTS]++;
+            else if (!life_is_dead(life)) {
+                die(drain, queue, address, life);
+                life->born |= DEAD_ORDINAL;
+                drain->counters[CACHED_OBJECTS]++, drain->counters[CACHED_BYTES] += (int64_t)life_size(life);
             }
             break;
         }
-        entry = find(drain, address);
-        if (detail == FREE_UNDONE) {
-            if (queue->undone.address == address && entry == NULL) begin_life(drain, out, queue, address, queue->undone.size, queue->undone.site, queue->undone.type, RESIZED);
-            queue->undone.address = 0, queue->resizing = 0;
+        life = find_life(&drain->lives, address);
+        if (UNLIKELY(detail == FREE_UNDONE)) {
+            if (queue->undone_address == address && life == NULL)
+                begin_life(drain, queue, place_of_life(&drain->lives, address), address, life_size(&queue->undone), life_site(&queue->undone), life_type(&queue->undone), RESIZED);
+            queue->undone_address = 0, queue->resizing = 0;
             break;
         }
-        if (UNLIKELY(entry == NULL && drain->has_objects)) {
-            entry = dead_object_in(drain, address);
-            if (entry != NULL) {
-                die(drain, out, queue, entry), take_out(drain, entry);
+        if (UNLIKELY(life == NULL && drain->has_objects)) {
+            life = dead_object_in(drain, address, &address);
+            if (life != NULL) {
+                die(drain, queue, address, life), life->born = 0;
                 break;
             }
         }
-        if (UNLIKELY(entry == NULL)) {
+        if (UNLIKELY(life == NULL)) {
             drain->counters[UNKNOWN_FREES]++;
         } else {
-            if (detail == FREE_RESIZED) queue->undone = *entry;
-            die(drain, out, queue, entry), take_out(drain, entry);
+            if (detail == FREE_RESIZED) queue->undone_address = address, queue->undone = *life;
+            die(drain, queue, address, life), life->born = 0;
         }
         queue->resizing = detail == FREE_RESIZED;
         break;
     }
     case RECORD_OBJECT:
-        entry = block_of(drain, address);
-        if (entry == NULL) {
+        life = block_of(drain, address, &address);
+        if (life == NULL) {
             /* In a block from before the trace, on a free list then: its size is not known, but for the least. */
             drain->counters[REUSED_OBJECTS]++;
-            begin_life(drain, out, queue, address, word >> 48 << 3, (uint32_t)second, (uint32_t)(second >> 32), NEW);
+            begin_life(drain, queue, place_of_life(&drain->lives, address), address, word >> 48 << 3, (uint32_t)second, (uint32_t)(second >> 32), NEW);
             break;
         }
-        if (entry->birth < 0) drain->counters[REUSED_OBJECTS]++;
-        die(drain, out, queue, entry);
-        begin_life(drain, out, queue, entry->address, entry->size, (uint32_t)second, (uint32_t)(second >> 32), NEW);
+        if (life_is_dead(life)) drain->counters[REUSED_OBJECTS]++;
+        die(drain, queue, address, life);
+        begin_life(drain, queue, life, address, life_size(life), (uint32_t)second, (uint32_t)(second >> 32), NEW);
         break;
     case RECORD_MAP:
-        emit(drain, out, queue, GCT_MAP, 0, address, size, (uint32_t)second, 0);
-        break;
     case RECORD_UNMAP:
-        emit(drain, out, queue, GCT_UNMAP, 0, address, second, 0, 0);
+        tell_time(drain);
+        put_mapping(&drain->block, kind == RECORD_MAP ? GCT_MAP : GCT_UNMAP, queue->number, address, kind == RECORD_MAP ? size : second, (uint32_t)second < MOST_NUMBERS ? (uint32_t)second : 0);
         break;
     case RECORD_META: {
-        uint32_t meta = (uint32_t)(word >> 3 & 0x1fff), argument = (uint32_t)(word >> 32);
-        if (meta == META_LOST) {
-            emit(drain, out, queue, GCT_LOST, 0, 0, argument, 0, 0);
-            drain->counters[LOST_EVENTS] += argument;
-        } else if (meta == META_COLLECTION_START || meta == META_COLLECTION_END) {
-            int ends = meta == META_COLLECTION_END;
-            if (ends) end_moves(drain, out, queue);
-            drain->counters[COLLECTIONS] += !ends;
-            emit(drain, out, queue, ends ? GCT_COLLECTION_END : GCT_COLLECTION_START, argument >= 2 ? 5 : 4, 0, (drain->time - drain->started) / 1000000, 0, 0);
-            out->length[out->count - 1] = (int32_t)drain->counters[COLLECTIONS];
-        } else if (meta == META_MOVE) {
-            if (bytes == 24 && second && word_at(at + 16)) move(drain, out, queue, second & 0xfffffffffff8ull, word_at(at + 16) & 0xfffffffffff8ull);
-            else drain->counters[DAMAGED]++;
-        } else if (!pass_on(drain, out, queue, meta, argument, at + 8, bytes - 8)) return NO_ROOM;
-        if (meta == META_FORK) note_fork(drain, argument);
-        if (meta == META_THREAD_END) queue->ended = 1;
+        enum ran ran = run_meta(drain, out, queue, at, bytes);
+        if (ran != GO_ON) return ran;
         break;
     }
     default: break;
     }
-    queue->begin += bytes, queue->taken += bytes, drain->pending -= bytes;
+    queue->begin += bytes;
     return GO_ON;
 }
 
@@ -567,15 +550,12 @@ static void forget_ended(struct drain *drain) {
     drain->queue_count = kept;
 }
 
-/* Append columns of what was copied to rows that are there; `last`: nothing follows. `state`: rows that are there; the stamp of the last event; its
- * number of definitions' bytes. Returns 1 if it stopped for want of room, so that it has to be called again, else 0. */
-GCSPY_LOOP int64_t drain_merge(
-    int64_t handle, struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct i32s length, struct u8s meta,
-    struct i64s state, struct i64s counters, int64_t last) {
+/* Append what was copied to the events that are there; `last`: nothing follows. `counters` gets all counts. Returns 1 if it stopped for want of room, so
+ * that it has to be called again, else 0. */
+GCSPY_LOOP int64_t drain_merge(int64_t handle, struct u8s meta, struct i64s counters, int64_t last) {
     struct drain *drain = (struct drain *)(intptr_t)handle;
-    struct columns out = {kind.at, detail.at, address.at, size.at, site.at, type.at, thread.at, length.at, state.at[0], kind.length, meta.at, 0, (size_t)meta.length};
+    struct passed out = {meta.at, 0, (size_t)meta.length};
     int64_t again = 0;
-    if (out.count == 0) drain->block_ordinal = drain->counters[ALLOCATIONS];
     uint64_t horizon = last ? ~0ull : drain->horizon;
     enum ran ran = GO_ON;
     while (ran == GO_ON) {
@@ -584,7 +564,7 @@ GCSPY_LOOP int64_t drain_merge(
         uint64_t until = horizon;
         for (size_t index = 0; index < drain->queue_count; index++) {
             struct queue *queue = drain->queues[index];
-            read_stamps(drain, queue);
+            read_stamps(queue);
             if (queue->begin == queue->end || queue->time > horizon) continue;
             if (first == NULL || queue->time < first->time) {
                 if (first != NULL && first->time < until) until = first->time;
@@ -594,49 +574,46 @@ GCSPY_LOOP int64_t drain_merge(
         if (first == NULL) break;
         while (ran == GO_ON && first->begin < first->end) {
             if ((word_at(first->bytes + first->begin) & 7) == RECORD_STAMP) {
-                read_stamps(drain, first);
+                read_stamps(first);
                 if (first->time > until) break;
-            } else ran = run_one(drain, &out, first, (int)last);
+            } else ran = run_one(drain, &out, first, last != 0);
         }
     }
     again = ran == NO_ROOM;
     forget_ended(drain);
-    drain->counters[PENDING_BYTES] = (int64_t)drain->pending, drain->counters[META_BYTES] = (int64_t)out.meta_used;
+    drain->pending = 0;
+    for (size_t index = 0; index < drain->queue_count; index++) drain->pending += drain->queues[index]->end - drain->queues[index]->begin;
+    drain->counters[PENDING_BYTES] = (int64_t)drain->pending, drain->counters[META_BYTES] = (int64_t)out.used;
+    drain->counters[ROWS] = drain->block.rows, drain->counters[DEFINED_BYTES] = (int64_t)drain->sites.byte_count;
+    drain->counters[FRAMES] = (int64_t)drain->sites.frame_count, drain->counters[SITES] = drain->sites.site_count;
+    drain->counters[LAST_STAMP] = (int64_t)(drain->stamp - drain->started);
     for (int64_t index = 0; index < COUNTERS && index < counters.length; index++) counters.at[index] = drain->counters[index];
-    state.at[0] = out.count, state.at[1] = (int64_t)drain->stamp;
     return again;
 }
 
-/* Bytes of memory that `drain_encode` needs for so many rows: for its work, and for the payload. */
-GCSPY_LOOP int64_t drain_room(int64_t rows) { return (int64_t)gct_room_bytes(rows); }
+/* Take the definitions of sites and frames that `counters` said there are. */
+GCSPY_LOOP void drain_definitions(int64_t handle, struct u8s definitions) {
+    struct drain *drain = (struct drain *)(intptr_t)handle;
+    if (drain->sites.byte_count) memcpy(definitions.at, drain->sites.bytes, drain->sites.byte_count < (size_t)definitions.length ? drain->sites.byte_count : (size_t)definitions.length);
+    drain->sites.byte_count = 0;
+}
 
-GCSPY_LOOP int64_t drain_payload(int64_t rows) { return (int64_t)gct_payload_bytes(rows); }
+/* The code address of each frame, in the order of their numbers; 0: the program named it itself. */
+GCSPY_LOOP void drain_frames(int64_t handle, struct i64s places) {
+    const struct sites *sites = &((struct drain *)(intptr_t)handle)->sites;
+    for (int64_t one = 0; one < places.length && (size_t)one < sites->frame_count; one++) places.at[one] = (int64_t)sites->places[one];
+}
 
-/* Encode rows as a payload of EVENTS. `facts` gets the number of events, and the thread that has them all, -1: several. Returns the bytes. */
-GCSPY_LOOP int64_t drain_encode(
-    struct u8s kind, struct u8s detail, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i32s thread, struct i32s length, int64_t rows, struct u8s work,
-    struct u8s payload, struct i64s facts, int64_t least, int64_t overhead) {
-    struct gct_events events = {.count = rows, .kind = kind.at, .detail = detail.at, .address = address.at, .size = size.at, .type = type.at, .site = site.at, .age = size.at};
-    uint64_t low = 0;
-    int several = 0, details = 0, sites = 0;
-    for (int64_t row = 0; row < rows; row++) {
-        if (kind.at[row] == GCT_ALLOCATE || kind.at[row] == GCT_FREE) low |= (uint64_t)address.at[row];
-        if (kind.at[row] == GCT_MOVE) events.to = size.at;
-        several |= thread.at[row] != thread.at[0];
-        details |= detail.at[row], sites |= site.at[row];
-        if (kind.at[row] == GCT_COLLECTION_START) events.length = length.at;
-        if (kind.at[row] == GCT_COLLECTION_END) events.length = length.at;
-    }
-    if (several) events.thread = thread.at;
-    if (!details) events.detail = NULL;
-    if (!sites) events.site = NULL;
-    struct gct_manner manner = {.shift = low & 15 ? 3 : 4, .least = low & 15 ? 8 : (int)least, .overhead = low & 15 ? 0 : (int)overhead, .predict = (low & 7) == 0, .compressed = 1};
-    if (low & 7) manner.shift = 0;
-    struct gct_room room;
-    gct_room_init(&room, work.at, rows);
-    uint32_t told;
-    size_t bytes = gct_encode(&events, &manner, &room, payload.at, &told);
-    facts.at[0] = told, facts.at[1] = several ? -1 : thread.at[0];
+/* Bytes that `drain_encode` needs at most. */
+GCSPY_LOOP int64_t drain_payload(void) { return (int64_t)gct_payload_bytes(BLOCK_ROWS); }
+
+/* Take the events that are in order as a payload of EVENTS. `facts` gets the number of events, and the thread that has them all, -1: several. Returns
+ * the bytes. */
+GCSPY_LOOP int64_t drain_encode(int64_t handle, struct u8s payload, struct i64s facts) {
+    struct drain *drain = (struct drain *)(intptr_t)handle;
+    size_t bytes = encode_block(&drain->block, payload.at);
+    facts.at[0] = drain->block.events, facts.at[1] = drain->block.other_threads ? -1 : (int64_t)drain->block.first_thread;
+    empty_block(&drain->block, drain->next_ordinal);
     return (int64_t)bytes;
 }
 
@@ -644,12 +621,13 @@ GCSPY_LOOP int64_t drain_encode(
 GCSPY_LOOP int64_t drain_live(int64_t handle, struct i64s address, struct i64s size, struct i32s site, struct i32s type, struct i64s birth) {
     struct drain *drain = (struct drain *)(intptr_t)handle;
     int64_t count = 0;
-    for (size_t index = 0; index < drain->table_size; index++) {
-        struct entry *entry = &drain->table[index];
-        if (entry->address == 0 || entry->birth < 0) continue;
+    uint64_t at = 0, place;
+    const struct life *life;
+    while (next_life(&drain->lives, &at, &place, &life)) {
+        if (life_is_dead(life)) continue;
         if (count < address.length) {
-            address.at[count] = (int64_t)entry->address, size.at[count] = (int64_t)entry->size, birth.at[count] = entry->birth;
-            site.at[count] = (int32_t)entry->site, type.at[count] = (int32_t)entry->type;
+            address.at[count] = (int64_t)place, size.at[count] = (int64_t)life_size(life), birth.at[count] = (int64_t)life_ordinal(life);
+            site.at[count] = (int32_t)life_site(life), type.at[count] = (int32_t)life_type(life);
         }
         count++;
     }
@@ -666,7 +644,7 @@ GCSPY_LOOP int64_t drain_forked(int64_t handle, int64_t number, struct i64s addr
         event.at[0] = fork->event;
         if (address.length < count) return count;
         for (int64_t row = 0; row < count; row++)
-            address.at[row] = (int64_t)fork->blocks[row].address, size.at[row] = (int64_t)fork->blocks[row].size, birth.at[row] = fork->blocks[row].birth;
+            address.at[row] = (int64_t)fork->blocks[row].address, size.at[row] = (int64_t)life_size(&fork->blocks[row].life), birth.at[row] = (int64_t)life_ordinal(&fork->blocks[row].life);
         if (address.length) forget_fork(drain, one);
         return count;
     }
@@ -677,11 +655,13 @@ GCSPY_LOOP int64_t drain_forked(int64_t handle, int64_t number, struct i64s addr
 GCSPY_LOOP void drain_inherit(int64_t handle, struct i64s address, struct i64s size) {
     struct drain *drain = (struct drain *)(intptr_t)handle;
     for (int64_t row = 0; row < address.length; row++) {
-        struct entry *entry = add(drain, (uint64_t)address.at[row]);
-        if (entry == NULL) continue;
-        *entry = (struct entry){(uint64_t)address.at[row], (uint64_t)size.at[row], drain->counters[EVENTS] + row, -1, 0, 0};
+        struct life *place = place_of_life(&drain->lives, (uint64_t)address.at[row]);
+        if (place == NULL) continue;
+        *place = life_of(drain->next_ordinal++, (uint64_t)size.at[row], 0, 0);
+        if (address.at[row] & 8) drain->block.shift = 3, drain->block.least = 8, drain->block.overhead = 0;
         drain->counters[LIVE_BLOCKS]++, drain->counters[LIVE_BYTES] += size.at[row];
     }
+    empty_block(&drain->block, drain->next_ordinal);
     drain->counters[EVENTS] += address.length;
 }
 

@@ -92,7 +92,7 @@ void modules_define(struct thread *thread, uint64_t pc) {
             found = 1, defined = module->defined != 0;
             module->defined = 1;
             words[0] = module->start, words[1] = module->end, words[2] = module->bias;
-            strcpy(path, module->path);
+            if (!defined) strcpy(path, module->path);
         }
         unlock();
         if (found) {

@@ -31,6 +31,7 @@ struct rule {
 };
 
 void unwinder_forget(struct thread *thread) {
+    thread->walked_count = 0;
     if (thread->rules) madvise(thread->rules, sizeof(struct rule) * RULES, MADV_DONTNEED);
 }
 
@@ -286,20 +287,62 @@ static void find_stack(struct thread *thread, uint64_t pointer) {
     if (thread->stack_low > 65536) thread->stack_low -= 65536; /* it grows */
 }
 
-uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key) {
-    uint64_t pc = (uint64_t)frame[1], sp = (uint64_t)(frame + 2), rbp = (uint64_t)frame[0], hash = 1;
-    uint32_t count = 0;
-    uint64_t exact = 0;
-    if (UNLIKELY(thread->rules == NULL)) {
-        void *made = writer_pages(sizeof(struct rule) * RULES);
-        if (made == NULL) thread->pcs[count++] = pc, pc = 0;
-        else thread->rules = made;
+/* A frame of a walk, and what led from it to its caller. */
+struct walked {
+    uint64_t pc, sp, rbp;
+    const uint64_t *rbp_at; /* where the caller's rbp was read; the caller's own `rbp`: it is the same */
+    const uint64_t *sp_at;  /* where the caller's stack pointer was read; NULL: it is known from this frame */
+    uint64_t hash;          /* of its pc and those of all outer frames */
+};
+
+struct walk {
+    uint64_t high;                       /* of the last walk's stack */
+    const uint64_t *end_at;              /* where its outermost return address was read, which is 0; NULL: there is none */
+    struct walked frames[LARGEST_STACK]; /* outermost first */
+    struct walked fresh[LARGEST_STACK];  /* of the walk under way, innermost first */
+};
+
+/* Whether the frames outside of `index` are as they were: the same words are where they were read. Reads what a walk from there would, in its order. */
+static inline int is_unchanged(const struct walk *walk, uint32_t index) {
+    for (uint32_t one = index; one > 0; one--) {
+        const struct walked *inner = &walk->frames[one], *outer = inner - 1;
+        if (UNLIKELY(inner->sp_at != NULL) && *inner->sp_at != outer->sp) return 0;
+        if (*(const uint64_t *)(outer->sp - 8) != outer->pc || *inner->rbp_at != outer->rbp) return 0;
     }
+    return walk->end_at == NULL || *walk->end_at == 0;
+}
+
+static uint32_t walk_on(struct thread *thread, void **frame, uint64_t *key) {
+    uint64_t pc = (uint64_t)frame[1], sp = (uint64_t)(frame + 2), rbp = (uint64_t)frame[0], exact = 0;
+    uint32_t count = 0, outer = 0, tries = 2; /* `outer`: frames of the last walk that are still there */
+    int can_keep = 1, cut = 1;
+    if (UNLIKELY(thread->rules == NULL)) {
+        uint8_t *made = writer_pages(sizeof(struct rule) * RULES + sizeof(struct walk));
+        if (made == NULL) {
+            thread->pcs[0] = pc;
+            *key = mixed(1, pc) | 1;
+            return thread->cut = 1;
+        }
+        thread->walk = (struct walk *)(void *)(made + sizeof(struct rule) * RULES);
+        thread->rules = (struct rule *)(void *)made;
+    }
+    struct walk *walk = thread->walk;
     if (UNLIKELY(sp < thread->stack_low || sp >= thread->stack_high)) find_stack(thread, sp);
     uint64_t high = thread->stack_high;
+    const uint64_t *end_at = NULL;
+    uint32_t known = walk->high == high ? thread->walked_count : 0; /* frames of the last walk that may be met */
     while (pc && count < LARGEST_STACK) {
-        thread->pcs[count++] = pc;
-        hash = mixed(hash, pc);
+        while (known && walk->frames[known - 1].sp < sp) known--;
+        const struct walked *same = known ? &walk->frames[known - 1] : NULL;
+        if (same && same->sp == sp && same->pc == pc && same->rbp == rbp && !exact && count + known <= LARGEST_STACK) {
+            if (is_unchanged(walk, known - 1)) {
+                outer = known, cut = thread->cut, end_at = walk->end_at;
+                break;
+            }
+            known = --tries ? known - 1 : 0;
+        }
+        struct walked *here = &walk->fresh[count++];
+        here->pc = pc, here->sp = sp, here->rbp = rbp, here->rbp_at = here->sp_at = NULL;
         uint64_t wanted = pc | exact << 63;
         struct rule *rule = &thread->rules[(pc * 0x9e3779b97f4a7c15ull) >> 51];
         if (UNLIKELY(rule->pc != wanted)) *rule = learn(pc, (int)exact);
@@ -310,15 +353,16 @@ uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key) {
         case FROM_RBP: cfa = rbp + (uint64_t)(int64_t)rule->cfa; break;
         case STORED_FROM_RBP:
             at = rbp + (uint64_t)(int64_t)rule->cfa;
-            if (at < sp || at > high - 8 || at & 7) goto cut;
+            if (at < sp || at > high - 8 || at & 7) goto torn;
+            here->sp_at = (const uint64_t *)at;
             cfa = *(uint64_t *)at;
             break;
         case SIGNAL_FRAME:
             /* struct ucontext lies at the stack pointer; its registers from byte 40 on: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
-            if (sp > high - 176) goto cut;
+            if (sp > high - 176) goto torn;
             pc = *(uint64_t *)(sp + 168), rbp = *(uint64_t *)(sp + 120);
             cfa = *(uint64_t *)(sp + 160);
-            exact = 1;
+            exact = 1, can_keep = 0, known = 0;
             if (cfa < sp || cfa >= high) {
                 /* The handler has a stack of its own. */
                 find_stack(thread, cfa);
@@ -326,28 +370,62 @@ uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key) {
             }
             sp = cfa;
             continue;
-        case OUTERMOST: goto done;
-        default: goto cut;
+        case OUTERMOST: cut = 0; goto done;
+        default: goto done;
         }
-        if (cfa <= sp || cfa > high || cfa & 7) goto cut;
+        if (cfa <= sp || cfa > high || cfa & 7) goto torn;
         if (rule->saved == AT_CFA) at = cfa + (uint64_t)(int64_t)rule->rbp;
         else if (rule->saved == AT_RBP) at = rbp + (uint64_t)(int64_t)rule->rbp;
         if (rule->saved != SAME) {
-            if (at < sp || at > high - 8 || at & 7) goto cut;
+            if (at < sp || at > high - 8 || at & 7) goto torn;
             rbp = *(uint64_t *)at;
+            here->rbp_at = (const uint64_t *)at;
         }
-        pc = *(uint64_t *)(cfa - 8);
+        end_at = (const uint64_t *)(cfa - 8);
+        pc = *end_at;
         sp = cfa;
     }
-    if (pc == 0) goto done;
-cut:
-    *key = hash | 1;
-    thread->cut = 1;
-    return count;
+    if (pc == 0) cut = 0;
+    else if (outer == 0) can_keep = 0, end_at = NULL; /* too deep: its outermost frame is none of other stacks' */
+    goto ended;
+torn:
+    can_keep = 0;
 done:
+    end_at = NULL;
+ended:;
+    uint32_t all = outer + count;
+    uint64_t hash = outer ? walk->frames[outer - 1].hash : 1;
+    for (uint32_t index = outer; index < all; index++) {
+        struct walked *here = &walk->frames[index];
+        *here = walk->fresh[all - 1 - index];
+        if (here->rbp_at == NULL) here->rbp_at = &walk->frames[index ? index - 1 : 0].rbp;
+        here->hash = hash = mixed(hash, here->pc);
+    }
+    walk->high = high, walk->end_at = end_at;
+    thread->walked_count = can_keep ? all : 0;
+    thread->cut = cut;
     *key = hash | 1;
-    thread->cut = 0;
+    return all;
+}
+
+uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key) {
+#ifdef CHECK_WALKS /* a test: each stack is walked whole, too */
+    uint64_t other, same[LARGEST_STACK];
+    uint32_t frames = walk_on(thread, frame, &other), cut = (uint32_t)thread->cut;
+    writer_walked(thread, frames);
+    memcpy(same, thread->pcs, sizeof same);
+    thread->walked_count = 0;
+    uint32_t count = walk_on(thread, frame, key);
+    writer_walked(thread, count);
+    if (count != frames || other != *key || cut != (uint32_t)thread->cut || memcmp(same, thread->pcs, count * 8) != 0) __builtin_trap();
     return count;
+#else
+    return walk_on(thread, frame, key);
+#endif
+}
+
+void writer_walked(struct thread *thread, uint32_t count) {
+    for (uint32_t index = 0; index < count && thread->walk; index++) thread->pcs[index] = thread->walk->frames[count - 1 - index].pc;
 }
 
 #else
@@ -358,5 +436,7 @@ uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key) {
     *key = mixed(1, thread->pcs[0]) | 1;
     return 1;
 }
+
+void writer_walked(struct thread *thread, uint32_t count) { (void)thread, (void)count; }
 
 #endif

@@ -37,6 +37,7 @@ struct known_site {
 };
 
 struct rule;
+struct walk;
 
 struct thread {
     uint8_t *at, *limit, *start;
@@ -55,6 +56,8 @@ struct thread {
     uint32_t random;
     uint32_t tid;
     uint64_t stack_low, stack_high;
+    uint32_t walked_count; /* frames of the last walk that the next one may meet again */
+    struct walk *walk;
     int cut;             /* the last walk ended before the outermost frame */
     struct thread *next;
     struct nested nested[NESTED];
@@ -94,7 +97,10 @@ void writer_meta(struct thread *thread, enum meta_kind kind, uint32_t argument, 
 uint32_t writer_site(struct thread *thread, uint64_t key, const uint64_t *pcs, uint32_t count);
 /* The same for a site that is defined by who calls: 0 if it is known, else a number to define. */
 uint32_t writer_new_site(uint64_t key, uint32_t *number);
+/* Walk the stack outside of `frame`; returns how many frames there are, `key` gets what stands for all of them. */
 uint32_t writer_walk(struct thread *thread, void **frame, uint64_t *key);
+/* Set the thread's `pcs` to those of the walk that was just done. */
+void writer_walked(struct thread *thread, uint32_t count);
 /* Memory that no hook sees; NULL: there is none. */
 void *writer_pages(size_t bytes);
 void modules_define(struct thread *thread, uint64_t pc);
@@ -175,6 +181,7 @@ static inline void writer_allocated(struct thread *thread, uint32_t kind, void *
         struct known_site *known = &thread->sites[key >> 53];
         if (LIKELY(known->key == key && known->generation == thread->generation)) site = known->site;
         else {
+            writer_walked(thread, count);
             site = writer_site(thread, key, thread->pcs, count);
             known->key = key, known->site = site, known->generation = thread->generation;
         }

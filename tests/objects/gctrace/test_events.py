@@ -136,7 +136,7 @@ int main(void)
                  fread(size, 8, n, stdin) + fread(type, 4, n, stdin) + fread(site, 4, n, stdin) + fread(length, 4, n, stdin);
     if (got != (size_t)(8 * n))
         return 2;
-    struct gct_events events = {n, kind, detail, address, to, size, type, site, length, NULL, NULL};
+    struct gct_events events = {n, kind, detail, address, to, size, type, site, length, NULL};
     struct gct_manner manner = {(int)head[1], (int)head[2], (int)head[3], (int)head[4], (int)head[5]};
     struct gct_room room;
     gct_room_init(&room, malloc(gct_room_bytes(n)), n);
