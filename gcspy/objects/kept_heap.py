@@ -46,6 +46,9 @@ def kept_heap(
         cache = TraceCache.of_user() if trace.size_bytes >= least else None
         entry = None
         if cache is not None and identity is not None:
+            stack.callback(
+                cache.make_room
+            )  # when the folder is no longer in use: it may be too large itself
             entry = stack.enter_context(cache.entry(identity))
         index = None if entry is None else read_index(entry.folder)
         heap = stack.enter_context(closing(RebuiltHeap(trace, index=index)))
@@ -55,7 +58,6 @@ def kept_heap(
             return
         if heap.indexed and not known and trace_identity(path) == identity:
             _keep(heap, entry)
-        cache.make_room()
 
 
 def _keep(heap: RebuiltHeap, entry: CacheEntry) -> None:

@@ -7,7 +7,7 @@
 An entry is valid as long as the trace's files are the same: their device, number, size, and times of last change.
 Entries that are in use have a shared lock, and stay. One process at a time writes into an entry.
 
-`GCSPY_CACHE` names another folder, or is "no". `GCSPY_CACHE_BYTES` limits it.
+`GCSPY_CACHE` names another folder, or is "no". `GCSPY_CACHE_BYTES` limits it; without, a tenth of what the disk has left, and 10 GiB at most.
 
 Knows files; does not know what is in them.
 """
@@ -31,7 +31,9 @@ from gcspy_protocol.errors import CommandError
 __all__ = ["CacheEntry", "TraceCache", "trace_identity"]
 
 _VERSION: Final = "1"
-_MOST_BYTES: Final = 50 << 30
+_MOST_BYTES: Final = 10 << 30
+_DISK_SHARE: Final = 10
+"""The cache takes one part in so many of what its disk would have free without it."""
 _MOST_FILES: Final = 10_000
 _SETTLED_SECS: Final = 2.0
 """A file that was changed later than this before may be changed again within the same tick of its clock, or is still written."""
@@ -115,7 +117,7 @@ class TraceCache:
 
     Args:
         folder: Has them; None: the user's folder for caches.
-        most_bytes: Maximum of all together; the one that is in use may be larger.
+        most_bytes: Maximum of all together; the one that is in use may be larger. None: the user's, else a tenth of the free disk and 10 GiB at most.
     """
 
     def __init__(self, folder: Path | None = None, most_bytes: int | None = None) -> None:
@@ -154,11 +156,21 @@ class TraceCache:
                     continue
                 rows.append(((one / "lock").stat().st_mtime, _bytes_of(one), one))
         rows.sort(reverse=True)
-        total = 0
+        total, most = 0, self._most(sum(size for _, size, _ in rows))
         for _, size, one in rows:
             total += size
-            if total > self._most_bytes and self._remove(one):
+            if total > most and self._remove(one):
                 total -= size
+
+    def _most(self, taken: int) -> int:
+        """Return the maximum of bytes; `taken`: what the cache has now."""
+        if self._most_bytes is not None:
+            return self._most_bytes
+        try:
+            free = shutil.disk_usage(self.folder).free
+        except OSError:
+            return _MOST_BYTES
+        return min(_MOST_BYTES, (free + taken) // _DISK_SHARE)
 
     def forget(self, identity: str) -> bool:
         """Remove the folder of a trace; return whether there was one that nobody used."""
@@ -203,10 +215,10 @@ def _default_folder() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "gcspy" / "traces"
 
 
-def _default_bytes() -> int:
+def _default_bytes() -> int | None:
     text = os.environ.get("GCSPY_CACHE_BYTES", "")
     if not text:
-        return _MOST_BYTES
+        return None
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise CommandError(f"GCSPY_CACHE_BYTES is {text!r}: write a number of bytes")
     return int(text)

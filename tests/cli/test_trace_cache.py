@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gcspy_objects.anttracks.reader import AntTracksTrace
@@ -115,3 +117,21 @@ def test_the_oldest_folders_go_first_and_used_ones_stay(tmp_path: Path) -> None:
         assert sorted(one.name for one in cache.folder.iterdir()) == ["a", "c"]
         assert not cache.forget("a")
     assert cache.forget("a")
+
+
+def test_without_a_limit_the_cache_takes_a_tenth_of_the_disk_and_10_gib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = [0]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free[0]))
+    cache = TraceCache(tmp_path / "cache")
+    with cache.entry("a") as entry:
+        assert entry is not None
+        (entry.folder / "checkpoints").write_bytes(bytes(90_000))
+    free[0] = 9 * 200_000
+    cache.make_room()
+    assert [one.name for one in cache.folder.iterdir()] == ["a"]
+    free[0] = 9 * 80_000
+    cache.make_room()
+    assert list(cache.folder.iterdir()) == []
+    assert TraceCache(tmp_path)._most(1 << 50) == 10 << 30

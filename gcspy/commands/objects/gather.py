@@ -34,7 +34,8 @@ def command(
     Later questions about the same trace start from them and do not read it again. Each question
     gathers them where this command did not; this one can share the work between processes or
     machines. They are kept in the user's cache as long as the trace does not change. GCSPY_CACHE
-    names another folder; "no" keeps nothing.
+    names another folder; "no" keeps nothing. All traces together take a tenth of what the disk has
+    left, and 10 GiB at most, or GCSPY_CACHE_BYTES; those not used for longest are removed first.
     """
     from gcspy.objects.life_collection import forget_trace, gather_trace
 
