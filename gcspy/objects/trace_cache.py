@@ -7,7 +7,7 @@
 An entry is valid as long as the trace's files are the same: their device, number, size, and times of last change.
 Entries that are in use have a shared lock, and stay. One process at a time writes into an entry.
 
-`GCSPY_CACHE` names another folder, or is "no". `GCSPY_CACHE_BYTES` limits it; without, a tenth of what the disk has left, and 10 GiB at most.
+`GCSPY_CACHE` names another folder, or is "no". `GCSPY_CACHE_BYTES` limits it; the default is a tenth of the free space of the disk, and 10 GiB at most.
 
 Knows files; does not know what is in them.
 """
@@ -33,7 +33,7 @@ __all__ = ["CacheEntry", "TraceCache", "trace_identity"]
 _VERSION: Final = "1"
 _MOST_BYTES: Final = 10 << 30
 _DISK_SHARE: Final = 10
-"""The cache takes one part in so many of what its disk would have free without it."""
+"""The default limit is one part in this many of the free space that the disk would have without the cache."""
 _MOST_FILES: Final = 10_000
 _SETTLED_SECS: Final = 2.0
 """A file that was changed later than this before may be changed again within the same tick of its clock, or is still written."""
@@ -117,7 +117,7 @@ class TraceCache:
 
     Args:
         folder: Has them; None: the user's folder for caches.
-        most_bytes: Maximum of all together; the one that is in use may be larger. None: the user's, else a tenth of the free disk and 10 GiB at most.
+        most_bytes: Maximum of all together; the one that is in use may be larger. None: that of the environment, or the default.
     """
 
     def __init__(self, folder: Path | None = None, most_bytes: int | None = None) -> None:

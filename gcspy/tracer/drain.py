@@ -206,7 +206,7 @@ class DrainCounts(NamedTuple):
 
 
 class DefinedBatch(NamedTuple):
-    """What a program defined.
+    """Definitions of a program, since the last batch.
 
     Attributes:
         records: As the segment has it.
