@@ -234,13 +234,12 @@ class TracedRun:
                     return
             else:
                 active = time.monotonic()
+            now = time.monotonic()
+            expected, before = (now - before) * _WANTED_BYTES / max(copied, 1), now
             if copied >= _BUSY_BYTES:
                 continue
-            now = time.monotonic()
-            expected = (now - before) * _WANTED_BYTES / max(copied, 1)
             # Slowly longer: a program that was idle may be busy from now on.
             pause = min(max(expected, _SHORTEST_SECS), pause * 1.5, _LONGEST_SECS)
-            before = now
             time.sleep(pause)
 
     def _is_replaced(self, segment: Path, trace: ProcessTrace) -> bool:
