@@ -83,7 +83,7 @@ def _warn_of_old_build(name: str) -> None:
     import logging  # only here: a command that starts in 60 ms does without
 
     logging.getLogger(__name__).warning(
-        "gcspy: %s was built of other sources than these, so Python replaces it, more slowly; install gcspy again "
+        "%s was built from other sources than these, so slower Python code replaces it: install gcspy again "
         "(in a source tree: .venv/bin/python hatch_build.py)",
         name,
     )

@@ -383,6 +383,8 @@ class Server:
         self,
         observer: Callable[[Event], None],
         reads: Callable[[ServerSpace], bool] | None = None,
+        *,
+        exact: bool = True,
     ) -> None:
         """Call a function at each event, in the driver's thread, when the arrays are filled.
 
@@ -393,8 +395,9 @@ class Server:
             observer: The function.
             reads: Whether it reads a space; None: it reads all of them. What neither it nor a client
                 reads is not gathered.
+            exact: Whether every event is gathered for it, whatever the budget is.
         """
-        self._core.add_observer(observer, reads)
+        self._core.add_observer(observer, reads, exact=exact)
 
     def ask(self, query: Query) -> Answer:
         """Answer a question like a client's: about the latest event at which the space was gathered. In any thread."""

@@ -29,14 +29,18 @@ _NUMBER = click.IntRange(1)
 @click.argument("left", metavar="A", type=_FILE)
 @click.argument("right", metavar="B", type=_FILE)
 @click.option(
-    "--event", type=_NUMBER, default=None, metavar="N", help="Event of A. Default: the last."
+    "--event",
+    type=_NUMBER,
+    default=None,
+    metavar="N",
+    help="Event of A. Default: the last, or the first if B is the same file.",
 )
 @click.option(
     "--other",
     type=_NUMBER,
     default=None,
     metavar="N",
-    help="Event of B. Default: the last, or with --event the counterpart of A's event.",
+    help="Event of B. Default: the last, or with --event the counterpart of A's event in another file.",
 )
 @click.option(
     "--by",
@@ -63,29 +67,36 @@ def command(
     """Compare two recordings stream by stream.
 
     Shows the sums of each stream, and how many tiles increased, decreased, appeared and
-    disappeared. A and B are files or folders of rings, and may be the same. The difference is B
-    minus A. A window shows it tile by tile: `gcspy replay A --compare B`.
+    disappeared. A and B are files or folders of rings. If they are the same, two events of it are
+    compared: the first and the last, or those of --event and --other. The difference is B minus A.
+    A window shows it tile by tile: `gcspy replay A --compare B`.
     """
-    if by is not None and (event is None or other is not None):
-        raise click.UsageError("--by and --other both select the event of B: use one of them")
+    same = left.samefile(right)
+    if by is not None:
+        if other is not None:
+            raise click.UsageError("--by and --other both select the event of B: use one of them")
+        if event is None:
+            raise click.UsageError("--by finds the counterpart of A's event: give --event as well")
+        if same:
+            raise click.UsageError("A and B are the same: select events with --event and --other")
     with opened((left,)) as one, opened((right,)) as two:
-        first, second = _numbers(one, two, event, other, by or "number")
+        first, second = _numbers(one, two, event, other, None if same else by or "number")
         facts = facts_of(one, two, first, second, tiles)
     say(json.dumps(facts) if as_json else Lines(*lines_of(facts)))
 
 
 def _numbers(
-    one: Recording, two: Recording, event: int | None, other: int | None, by: str
+    one: Recording, two: Recording, event: int | None, other: int | None, by: str | None
 ) -> tuple[int, int]:
-    """The numbers of the two compared events."""
+    """The numbers of the two compared events; `by` is None for two events of one recording."""
     for name, recording in (("A", one), ("B", two)):
         if not len(recording):
             raise CommandError(f"{name} has no event to compare")
-    first = one.last if event is None else event
+    first = event or (one.first if by is None else one.last)
     _check("A", one, first)
     second = other
     if second is None:
-        second = two.last if event is None else _counterpart(one, two, first, by)
+        second = two.last if event is None or by is None else _counterpart(one, two, first, by)
     _check("B", two, second)
     return first, second
 

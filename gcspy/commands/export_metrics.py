@@ -69,7 +69,7 @@ class _Pattern(click.ParamType[re.Pattern[str]]):
     default="1%",
     show_default=True,
     metavar="SHARE",
-    help="Maximum share of the processes' time spent on monitoring.",
+    help="Maximum share of the processes' time spent on reading their heaps. Above it, heaps are read more rarely than --every says.",
 )
 @click.option(
     "--certificate",

@@ -49,7 +49,8 @@ def export(
         family: The processes.
         board: Receives the snapshots.
         clock_hz: Samples a second.
-        budget: Maximum share of the processes' time for monitoring, in thousandths.
+        budget: Maximum share of the processes' time for monitoring, in thousandths. What the heaps
+            have is read more rarely than at each sample if it would take more.
         stop: Set by a signal handler.
         on_ready: Called once, when `board` has the first snapshot and the address to join.
     """
@@ -85,7 +86,7 @@ def export(
         server = driver.describe().server(budget=budget)
         driver.open(server)
         # Numbers are read when all processes have been: an event asks for them, and tells nothing.
-        server.add_observer(lambda _event: None, lambda space: is_measured(space.name))
+        server.add_observer(lambda _event: None, lambda space: is_measured(space.name), exact=False)
         with server.serve(str(default_address(os.getpid()))) as listening:
             board.join = f"gcspy view {listening.addresses[0]}"
             driver.tick()

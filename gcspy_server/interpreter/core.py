@@ -241,6 +241,7 @@ class Core:
         self._audience = Audience()
         self._observers: list[Callable[[Event], None]] = []
         self._observed: list[Callable[[ServerSpace], bool] | None] = []
+        self._observes_all = False
         self._spaces: dict[int, ServerSpace] = {}
         self._senders: dict[int, SpaceSender] = {}
         self._epoch = 0
@@ -431,7 +432,7 @@ class Core:
             return "an event filter pauses or delays"
         if lossless and self.room.wanted:
             return "a lossless client is connected"
-        return "a program reads every event" if self._observers else ""
+        return "a program reads every event" if self._observes_all else ""
 
     def _ends_a_pair(self, event: int) -> bool:
         """Whether the start of what this event ends was gathered: then a client's rate and the budget pass it."""
@@ -673,9 +674,12 @@ class Core:
         self,
         observer: Callable[[Event], None],
         reads: Callable[[ServerSpace], bool] | None = None,
+        *,
+        exact: bool = True,
     ) -> None:
         """Call a function at each event, in the driver's thread; see `Server.add_observer`."""
         self._observers.append(observer)
+        self._observes_all |= exact
         self._observed.append(reads)
         self.live = True
 

@@ -121,10 +121,23 @@ def test_types_of_two_sessions_are_compared_by_their_names_whatever_their_number
 
 @pytest.mark.parametrize(("by", "wanted"), [("number", 7), ("kind", 7), ("clock", 7), ("wall", 7)])
 def test_the_event_of_b_that_belongs_to_that_of_a_is_found(
-    recorded: Path, by: str, wanted: int, capsys: pytest.CaptureFixture[str]
+    recorded: Path, tmp_path: Path, by: str, wanted: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = compared(capsys, recorded, recorded, "--event", "7", "--by", by)
+    other = tmp_path / "b.gcspy"
+    shutil.copy(recorded, other)
+    found = compared(capsys, recorded, other, "--event", "7", "--by", by)
     assert found["b"]["event"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [([], [1, 12]), (["--event", "7"], [7, 12]), (["--other", "7"], [1, 7])],
+)
+def test_two_events_of_one_file_are_not_the_same_one_by_default(
+    recorded: Path, options: list[str], wanted: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = compared(capsys, recorded, recorded, *options)
+    assert [found[side]["event"] for side in ("a", "b")] == wanted
 
 
 def test_as_text_each_line_says_what_became_of_a_stream(recorded: Path, here: Run) -> None:
@@ -155,6 +168,8 @@ def test_what_cannot_be_compared_is_refused(recorded: Path, here: Run, tmp_path:
         here("compare", a, a, "--event", "1", "--other", "2", "--by", "kind").returncode
         == ExitCode.USAGE
     )
+    assert "give --event" in here("compare", a, a, "--by", "kind").stderr
+    assert "are the same" in here("compare", a, a, "--event", "1", "--by", "kind").stderr
     assert here("compare", a).returncode == ExitCode.USAGE
     wrong = tmp_path / "wrong.gcspy"
     wrong.write_text("no recording")

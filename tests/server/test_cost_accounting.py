@@ -306,3 +306,11 @@ def test_where_one_gathering_takes_long_spaces_take_turns_and_the_others_keep_th
     assert budget is not None
     assert (budget.covered, budget.spaces, budget.given) == (1, 4, 0)
     assert budget.parts[0] == "1 of 4 spaces in turn"
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_an_observer_has_every_event_gathered_only_if_it_wants_that(exact: bool) -> None:
+    program = Costly(budget=50)
+    program.server.add_observer(lambda _event: None, exact=exact)
+    # An event of 50 ms is paid for after 1000 ms at 5 %, and one happens each 10 ms.
+    assert program.events(100) == (list(range(1, 101)) if exact else [1, 96])
