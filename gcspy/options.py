@@ -166,6 +166,21 @@ def top_option(most: int) -> Callable[[F], F]:
     )
 
 
+def heap_question_options(function: F) -> F:
+    """Whom to ask about objects and the references between them, and how: the argument, and `--top` to `--json`."""
+    for option in (
+        json_option,
+        token_option,
+        moment_option,
+        driver_option,
+        hold_option,
+        top_option(1000),
+        heap_source_argument,
+    ):
+        function = option(function)
+    return function
+
+
 def sampling_options(function: F) -> F:
     """`--clock`, `--tiles`, `--level` and `--budget`: how often, how finely and how deeply a process is sampled, and at what cost."""
     clock = click.option(

@@ -166,7 +166,7 @@ def _nothing_left_behind() -> Iterator[None]:
     threads, children = _threads(), _children()
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     yield
-    # A window switches the collector off until it is destroyed, which may be when the next test runs Qt's loop: most never do.
+    # The application of windows (`GarbageTimer`) switches the collector off while it exists, which is as long as this process.
     gc.enable()
     assert os.getpriority(os.PRIO_PROCESS, 0) == nice, "the test changed the priority of the tests"
     for thread in _threads() - threads:

@@ -16,11 +16,10 @@ from typing import Any
 
 from benchmarks.harness.figures import tell
 
-__all__ = ["main"]
+__all__ = ["MEASURED_LOOP", "main", "options_of"]
 
-_MEASURE = """
+MEASURED_LOOP = """
 import json, statistics, sys, time
-sys.path.insert(0, sys.argv[1])
 from gcspy_counting.plans.plan import PlanKind
 from gcspy_counting.program import CountedProgram
 from gcspy_counting.sites import SiteChoice
@@ -35,6 +34,15 @@ def seconds(function):
 
 plain = {}
 exec(compile(SOURCE, "s", "exec"), plain)
+"""
+"""A program that makes ten tuples in a loop, and `seconds` of it; `gcspy_counting` must be on the path."""
+
+_MEASURE = (
+    f"""
+import sys
+sys.path.insert(0, sys.argv[1])
+{MEASURED_LOOP}"""
+    """
 found = {"version": "%d.%d" % sys.version_info[:2]}
 for plan in ("site", "paths"):
     program = CountedProgram(PlanKind(plan), SiteChoice.DEFINITE)
@@ -49,6 +57,7 @@ for plan in ("site", "paths"):
     found["tuple"] = statistics.median(alone for alone, _ in pairs) / ROUNDS / 10 * 1e9
 print(json.dumps(found))
 """
+)
 
 
 def measure(python: str, pairs: int) -> dict[str, Any]:
@@ -69,15 +78,25 @@ def measure(python: str, pairs: int) -> dict[str, Any]:
     return found
 
 
-def main() -> int:
-    """Measure and print."""
+def options_of(about: str | None, pairs: int) -> argparse.Namespace:
+    """Return the options of a benchmark of counters: `pythons` (None: this one), `pairs` and `json`.
+
+    Args:
+        about: Its description.
+        pairs: The default number of pairs.
+    """
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--python", action="append", dest="pythons")
-    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--pairs", type=int, default=pairs)
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure and print."""
+    options = options_of(__doc__, 9)
     try:
         results = [measure(each, options.pairs) for each in options.pythons or [sys.executable]]
     except (OSError, RuntimeError) as error:

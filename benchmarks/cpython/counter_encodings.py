@@ -8,13 +8,14 @@ truth, its inversion, and its negation. Needs a C compiler and headers of Python
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+
+from benchmarks.cpython.counter_cost import MEASURED_LOOP, options_of
 
 __all__ = ["main"]
 
@@ -35,16 +36,16 @@ PyMODINIT_FUNC PyInit_native_counter(void) {
     return made;
 }
 """
-_MEASURE = """
-import json, statistics, sys, time
+_MEASURE = (
+    f"""
+import sys
 sys.path[:0] = sys.argv[1:3]
+{MEASURED_LOOP}"""
+    """
 from native_counter import Counter
 from gcspy_counting import instrumented_code
 from gcspy_counting.bytecode import assembler
 from gcspy_counting.bytecode.opcodes import OP, VERSION
-from gcspy_counting.plans.plan import PlanKind
-from gcspy_counting.program import CountedProgram
-from gcspy_counting.sites import SiteChoice
 
 def form(*names):
     def count(stream, counters, origin):
@@ -67,16 +68,6 @@ FORMS = {
 }
 if VERSION < (3, 13):
     FORMS["C, negation"] = form("UNARY_NOT", "POP_TOP"), Counter
-SOURCE = "def f(n, a, b):\\n    for _ in range(n):\\n" + "        x = a, b\\n" * 10
-ROUNDS = 60_000
-
-def seconds(function):
-    begin = time.process_time()
-    function(ROUNDS, 1, 2)
-    return time.process_time() - begin
-
-plain = {}
-exec(compile(SOURCE, "s", "exec"), plain)
 counted = {}
 for name, (count, counter) in FORMS.items():
     assembler._Stream.count, instrumented_code._counter = count, counter
@@ -91,17 +82,12 @@ for _ in range(int(sys.argv[3])):
         found[name].append((seconds(function) - alone) / ROUNDS / 10 * 1e9)
 print(json.dumps({"version": "%d.%d" % VERSION} | {name: statistics.median(each) for name, each in found.items()}))
 """
+)
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--python", action="append", dest="pythons")
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, 15)
     import gcspy_counting
 
     folder = Path(gcspy_counting.__file__).parents[1]

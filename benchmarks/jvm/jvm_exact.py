@@ -22,6 +22,7 @@ from unittest.mock import patch
 from gcspy_drivers.hotspot.cooperative_driver import CooperativeHotSpotDriver
 from gcspy_drivers.hotspot.driver import HotSpotDriver
 
+from benchmarks.harness.collector_rows import jvm_options, measure_each
 from benchmarks.harness.figures import tell
 from benchmarks.jvm.jvm_poll import COLLECTORS
 from benchmarks.targets.java_target import NoJava, java_target
@@ -106,28 +107,11 @@ def measure(name: str, options: argparse.Namespace) -> None:
 
 def main() -> int:
     """Measure and print; the exit code is 1 when nothing could be."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--java", default="java", help="launcher of the JVM")
-    parser.add_argument(
-        "--collector",
-        action="append",
-        choices=list(COLLECTORS),
-        help="only this one (may be given again)",
-    )
-    parser.add_argument("--megabytes", type=int, default=512, help="size of the heap")
-    parser.add_argument("--events", type=int, default=100, help="of each row")
-    options = parser.parse_args()
+    options = jvm_options(__doc__, COLLECTORS, events=100)
     print(
         "| collector | heap, MB | level | told, µs | 95 % | held, ms | 95 % | whole, ms | 95 % |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|"
     )
-    measured = 0
-    for name in options.collector or COLLECTORS:
-        try:
-            measure(name, options)
-            measured += 1
-        except NoJava as why:
-            print(f"{name} is left out: {why}", file=sys.stderr)
-    return 0 if measured else 1
+    return measure_each(options.collector or COLLECTORS, lambda name: measure(name, options))
 
 
 if __name__ == "__main__":

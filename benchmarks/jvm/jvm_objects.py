@@ -22,8 +22,9 @@ from gcspy_drivers.hotspot.objects.heap_walk import Walker
 from gcspy_drivers.hotspot.objects.layout import HeapLayout
 from gcspy_drivers.hotspot.passive_driver import PassiveJvmDriver
 
+from benchmarks.harness.collector_rows import jvm_options, measure_each
 from benchmarks.harness.figures import tell
-from benchmarks.targets.java_target import NoJava, java_target
+from benchmarks.targets.java_target import java_target
 from gcspy_server.api import AttachOptions, Event
 
 __all__ = ["main"]
@@ -106,31 +107,14 @@ def measure(name: str, options: argparse.Namespace) -> None:
 
 def main() -> int:
     """Measure and print; the exit code is 1 when nothing could be."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--java", default="java", help="launcher of the JVM")
-    parser.add_argument(
-        "--collector",
-        action="append",
-        choices=COLLECTORS,
-        help="only this one (may be given again)",
-    )
-    parser.add_argument("--megabytes", type=int, default=512, help="size of the heap")
-    parser.add_argument("--events", type=int, default=12, help="of each figure")
-    options = parser.parse_args()
+    options = jvm_options(__doc__, COLLECTORS, events=12)
     machine_code.want()
     way = "numpy" if machine_code.compiled(wait_secs=_COMPILING_SECS) is None else "machine code"
     print(
         f"Walked by {way}.\n\n| collector | million objects | copied, MiB | first copy, ms | copy, ms | GB/s | walk, million objects/s "
         "| with references | all of it, ms | first event, ms | unchanged event, ms |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     )
-    measured = 0
-    for name in options.collector or COLLECTORS:
-        try:
-            measure(name, options)
-            measured += 1
-        except NoJava as why:
-            print(f"{name} is left out: {why}", file=sys.stderr)
-    return 0 if measured else 1
+    return measure_each(options.collector or COLLECTORS, lambda name: measure(name, options))
 
 
 if __name__ == "__main__":

@@ -15,24 +15,22 @@ import os
 import selectors
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Focus
-from gcspy_protocol.codec import decode, encode
-from gcspy_protocol.frames.frame import HEADER, Header, inflate
-from gcspy_protocol.limits import CLIENT_LIMITS
+from gcspy_protocol.codec import encode
 from gcspy_protocol.messages import FrameType
 from gcspy_protocol.model import Role
 
 from benchmarks.harness.figures import tell
+from benchmarks.harness.frame_reader import FrameReader
 from benchmarks.harness.processes import child
 from gcspy.connection.link import connect
 
@@ -43,7 +41,6 @@ _LOOKS_HZ = 10.0
 _READ = {FrameType.LOOKED, FrameType.MISSED, FrameType.PING, FrameType.CLIENTS, FrameType.WELCOME}
 """Frames that a viewer here understands; it takes all others as bytes, for the load is to be the server's."""
 
-_LENGTH_AND_TYPE = struct.Struct("<IB7xQ")
 _MOST_WAIT_SECS = 30.0
 _ROOM = bytearray(1 << 18)
 
@@ -83,8 +80,6 @@ class _Viewer:
 
     sock: socket.socket
     watches: bool = False  # whether it reads who is present: a hundred lists of a hundred are the work of a hundred computers
-    buffer: bytearray = field(default_factory=bytearray)
-    skip: int = 0
     number: int = 0
     events: int = 0
     first: int = 0
@@ -92,54 +87,32 @@ class _Viewer:
     missed: int = 0
     places: int = 0
     clients: m.Clients | None = None
-    begun: bool = False
+
+    def __post_init__(self) -> None:
+        self.reader = FrameReader(self._reads)
+
+    def _reads(self, kind: int) -> bool:
+        return kind in _READ and (kind != FrameType.CLIENTS or self.watches)
 
     def take(self, data: memoryview, latencies: list[float]) -> None:
-        """Follow what came, frame by frame; of those that it does not read no byte is copied."""
-        at = min(self.skip, len(data))
-        self.skip -= at
-        if at == len(data):
-            return
-        buffer = self.buffer
-        buffer += data[at:]
-        at = 0
-        if not self.begun:
-            if len(buffer) < 12:
-                return
-            at, self.begun = 12, True
-        while len(buffer) - at >= HEADER.size:
-            length, kind, sequence = _LENGTH_AND_TYPE.unpack_from(buffer, at)
-            end = at + HEADER.size + length
-            wanted = kind in _READ and (kind != FrameType.CLIENTS or self.watches)
-            if len(buffer) < end and wanted:
-                break
-            if kind == FrameType.EVENT:
+        """Follow what came, frame by frame."""
+        for frame in self.reader.take(data):
+            if frame.kind == FrameType.EVENT:
                 self.events += 1
-                self.first = self.first or sequence
-                self.last = sequence
-            if wanted:
-                self._follow(bytes(buffer[at:end]), latencies)
-            self.skip = max(0, end - len(buffer))
-            at = min(end, len(buffer))
-        del buffer[:at]
-
-    def _follow(self, frame: bytes, latencies: list[float]) -> None:
-        header = Header._make(HEADER.unpack_from(frame))
-        message = decode(
-            header, inflate(header, frame[HEADER.size :], CLIENT_LIMITS, 0), CLIENT_LIMITS
-        )
-        match message:
-            case m.Looked() if message.at.key is not None:
-                self.places += 1
-                latencies.append((time.monotonic_ns() - message.at.key) / 1e6)
-            case m.Missed():
-                self.missed += message.events
-            case m.Ping():
-                self.sock.send(encode(m.Pong(number=message.number)).data)
-            case m.Clients():
-                self.clients = message
-            case m.Welcome():
-                self.number = message.client_id
+                self.first = self.first or frame.sequence
+                self.last = frame.sequence
+            match frame.message:
+                case m.Looked() as looked if looked.at.key is not None:
+                    self.places += 1
+                    latencies.append((time.monotonic_ns() - looked.at.key) / 1e6)
+                case m.Missed() as missed:
+                    self.missed += missed.events
+                case m.Ping() as ping:
+                    self.sock.send(encode(m.Pong(number=ping.number)).data)
+                case m.Clients() as clients:
+                    self.clients = clients
+                case m.Welcome() as welcome:
+                    self.number = welcome.client_id
 
 
 def _join(address: str, person: str) -> socket.socket:

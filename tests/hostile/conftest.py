@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.client.conftest import garbage_in_this_thread as garbage_in_this_thread
 from tests.client.conftest import make_window as make_window
 from tests.client.conftest import program as program
 from tests.client.conftest import qapp_cls as qapp_cls

@@ -96,29 +96,41 @@ def rows() -> dict[int, Any]:
     return {int(row["number"]): row[NAMES] for row in Recording([MemorySource(whole())]).events}
 
 
-def read(data: bytes) -> set[int]:
-    """Read all that can be read, assert that it is true, and return which events that were.
+def readable(
+    recording: Recording, rows: dict[int, Any], truth: dict[int, dict[str, Any]]
+) -> set[int]:
+    """Read all that can be read of a damaged recording, assert that it is true, and return which events that were.
 
-    Raises:
-        RecordingError: It cannot be opened at all.
+    Args:
+        recording: It.
+        rows: Of the index, by the number of the event.
+        truth: What each event shows: see `told`.
     """
-    recording = Recording([MemorySource(data)])
     assert recording.welcome == WELCOME
     try:
         for row in recording.events:
-            assert row[NAMES] == rows()[int(row["number"])]
+            assert row[NAMES] == rows[int(row["number"])]
     except CorruptChunk:
         pass
     good = set()
     cursor = recording.cursor()
-    for number in range(1, EVENTS + 2):
+    for number in range(1, len(truth) + 2):
         try:
             session = cursor.seek(number)
         except RecordingError:
             continue
-        assert told(session) == truth()[number], f"event {number} is shown wrong"
+        assert told(session) == truth[number], f"event {number} is shown wrong"
         good.add(number)
     return good
+
+
+def read(data: bytes) -> set[int]:
+    """Return which events can be read, all of them truly.
+
+    Raises:
+        RecordingError: It cannot be opened at all.
+    """
+    return readable(Recording([MemorySource(data)]), rows(), truth())
 
 
 def test_there_are_several_chunks() -> None:

@@ -15,14 +15,14 @@ from functools import cache
 from typing import Any
 
 import pytest
-from gcspy_protocol.errors import CorruptChunk, RecordingError
+from gcspy_protocol.errors import RecordingError
 from gcspy_protocol.frames.frame import HEADER, Header
 from gcspy_protocol.messages import FrameType
 from gcspy_replay.file import ChunkRule, MemorySource, MemoryStore, Recording, repair, verify
 from gcspy_replay.file.layout import PREAMBLE_BYTES, FileFrame
 
-from tests.replay.recorded import WELCOME, Small
-from tests.replay.test_damage import NAMES, told
+from tests.replay.recorded import Small
+from tests.replay.test_damage import NAMES, readable, told
 
 EVENTS = 4
 TILES = 3
@@ -149,23 +149,7 @@ def read(sources: list[Counting]) -> set[int]:
     Raises:
         RecordingError: It cannot be opened at all.
     """
-    recording = Recording(sources)
-    assert recording.welcome == WELCOME
-    try:
-        for row in recording.events:
-            assert row[NAMES] == rows()[int(row["number"])]
-    except CorruptChunk:
-        pass
-    good = set()
-    cursor = recording.cursor()
-    for number in range(1, EVENTS + 2):
-        try:
-            session = cursor.seek(number)
-        except RecordingError:
-            continue
-        assert told(session) == truth()[number], f"event {number} is shown wrong"
-        good.add(number)
-    return good
+    return readable(Recording(sources), rows(), truth())
 
 
 @dataclass

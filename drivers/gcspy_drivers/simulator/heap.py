@@ -320,6 +320,16 @@ class Heap:
         """Return a number of words, rounded up to what this heap gives out."""
         return -(-size // self.align_words) * self.align_words
 
+    def regions_of(self, region_bytes: int) -> tuple[int, int]:
+        """Return the words of a region, and the number of regions.
+
+        Args:
+            region_bytes: Size of a region; 0: so that there are 32, or fewer if these were of less than 256 bytes.
+        """
+        size = self.end - self.start
+        words = self.aligned(region_bytes // WORD_BYTES or max(size // 32, 32))
+        return words, size // words
+
     def bytes_of(self, cells: Words | int) -> NDArray[np.uint64]:
         """Turn addresses (numbers of words) to those in bytes that people are shown; a copy, uint64."""
         return (

@@ -6,27 +6,13 @@ from pathlib import Path
 
 import click
 
-from gcspy.options import (
-    driver_option,
-    heap_source_argument,
-    hold_option,
-    json_option,
-    moment_option,
-    token_option,
-    top_option,
-)
+from gcspy.options import heap_question_options
 
 __all__ = ["command"]
 
 
 @click.command()
-@heap_source_argument
-@top_option(1000)
-@hold_option
-@driver_option
-@moment_option
-@token_option
-@json_option
+@heap_question_options
 def command(
     target: int | Path | str,
     top: int,

@@ -6,15 +6,7 @@ from pathlib import Path
 
 import click
 
-from gcspy.options import (
-    driver_option,
-    heap_source_argument,
-    hold_option,
-    json_option,
-    moment_option,
-    token_option,
-    top_option,
-)
+from gcspy.options import heap_question_options
 
 __all__ = ["command"]
 
@@ -29,7 +21,6 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
 
 
 @click.command()
-@heap_source_argument
 @click.option(
     "--type",
     "type_name",
@@ -44,12 +35,7 @@ def _address(_context: click.Context, _option: click.Parameter, text: str | None
     metavar="HEX",
     help="Show holders of the object at this address.",
 )
-@top_option(1000)
-@hold_option
-@driver_option
-@moment_option
-@token_option
-@json_option
+@heap_question_options
 def command(
     target: int | Path | str,
     type_name: str,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcspy_protocol.text.visible import shortened, visible
 from PySide6.QtCore import QObject, QSize, QStringListModel, Qt
@@ -29,6 +29,11 @@ from PySide6.QtWidgets import (
 )
 
 from gcspy_client.view.plain.text import button_words, shown, shown_lines, tip_words
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QAbstractButton as _Button
+else:
+    _Button = object  # a base of Qt's would be one beside the button's own
 
 __all__ = [
     "PlainCheckBox",
@@ -118,7 +123,19 @@ def _beside(text: str) -> str:
     return button_words(shortened(text, _MOST_ON_A_BUTTON))
 
 
-class PlainPushButton(QPushButton):
+class _PlainButton(_Button):
+    """What all buttons do with their texts."""
+
+    def setText(self, text: str) -> None:
+        """Say something else."""
+        super().setText(_beside(text))
+
+    def text(self) -> str:
+        """Its text."""
+        return super().text().replace("&&", "&")
+
+
+class PlainPushButton(_PlainButton, QPushButton):
     """A button.
 
     Args:
@@ -129,16 +146,8 @@ class PlainPushButton(QPushButton):
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(_beside(text), parent)
 
-    def setText(self, text: str) -> None:
-        """Say something else."""
-        super().setText(_beside(text))
 
-    def text(self) -> str:
-        """Its text."""
-        return super().text().replace("&&", "&")
-
-
-class PlainToolButton(QToolButton):
+class PlainToolButton(_PlainButton, QToolButton):
     """A small button.
 
     Args:
@@ -148,16 +157,8 @@ class PlainToolButton(QToolButton):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
 
-    def setText(self, text: str) -> None:
-        """Say something else."""
-        super().setText(_beside(text))
 
-    def text(self) -> str:
-        """Its text."""
-        return super().text().replace("&&", "&")
-
-
-class PlainCheckBox(QCheckBox):
+class PlainCheckBox(_PlainButton, QCheckBox):
     """A check box.
 
     Args:
@@ -168,16 +169,8 @@ class PlainCheckBox(QCheckBox):
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(_beside(text), parent)
 
-    def setText(self, text: str) -> None:
-        """Say something else."""
-        super().setText(_beside(text))
 
-    def text(self) -> str:
-        """Its text."""
-        return super().text().replace("&&", "&")
-
-
-class PlainRadioButton(QRadioButton):
+class PlainRadioButton(_PlainButton, QRadioButton):
     """A radio button.
 
     Args:
@@ -187,14 +180,6 @@ class PlainRadioButton(QRadioButton):
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(_beside(text), parent)
-
-    def setText(self, text: str) -> None:
-        """Say something else."""
-        super().setText(_beside(text))
-
-    def text(self) -> str:
-        """Its text."""
-        return super().text().replace("&&", "&")
 
 
 class PlainComboBox(QComboBox):

@@ -9,7 +9,6 @@ import json
 import random
 import selectors
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -20,18 +19,16 @@ from typing import Any, NamedTuple, Self
 from gcspy_protocol import Connection
 from gcspy_protocol import messages as m
 from gcspy_protocol.attendance import Attend, LessonPlace
-from gcspy_protocol.codec import decode, encode
-from gcspy_protocol.frames.frame import HEADER, Header, inflate
-from gcspy_protocol.limits import CLIENT_LIMITS
-from gcspy_protocol.messages import FrameType
+from gcspy_protocol.codec import encode
+from gcspy_protocol.messages import FrameType, Message
 from gcspy_protocol.model import Role
 
+from benchmarks.harness.frame_reader import FrameReader
 from gcspy_client.lessons import Lesson, find_lesson
 
 __all__ = ["ClassMembers", "MemberProcesses", "MemberState", "Student"]
 
 _READ = {FrameType.LOOKED, FrameType.PING}
-_LENGTH_AND_TYPE = struct.Struct("<IB7xQ")
 _BAD_BYTES, _BAD_SECS = 8192, (0.05, 0.6)
 
 
@@ -50,9 +47,7 @@ class Student:
     sock: socket.socket
     bad: bool
     dice: random.Random
-    buffer: bytearray = field(default_factory=bytearray)
-    skip: int = 0
-    begun: bool = False
+    reader: FrameReader = field(default_factory=lambda: FrameReader(_READ.__contains__))
     place: LessonPlace | None = None
     looks: dict[tuple[int, int], float] = field(default_factory=dict)
     answered: dict[int, float] = field(default_factory=dict)
@@ -146,36 +141,13 @@ class ClassMembers:
         if not data:
             self._selector.unregister(student.sock)
             return
-        self._read(student, data)
+        for frame in student.reader.take(data):
+            self._follow(student, frame.message)
         if student.bad:
             self._selector.unregister(student.sock)
             self._later.append((time.monotonic() + student.dice.uniform(*_BAD_SECS), student))
 
-    def _read(self, student: Student, data: bytes) -> None:
-        at = min(student.skip, len(data))
-        student.skip -= at
-        buffer = student.buffer
-        buffer += data[at:]
-        at = 0
-        if not student.begun:
-            if len(buffer) < 12:
-                return
-            at, student.begun = 12, True
-        while len(buffer) - at >= HEADER.size:
-            length, kind, _ = _LENGTH_AND_TYPE.unpack_from(buffer, at)
-            end = at + HEADER.size + length
-            if len(buffer) < end and kind in _READ:
-                break
-            if kind in _READ:
-                self._follow(student, bytes(buffer[at:end]))
-            student.skip = max(0, end - len(buffer))
-            at = min(end, len(buffer))
-        del buffer[:at]
-
-    def _follow(self, student: Student, frame: bytes) -> None:
-        header = Header._make(HEADER.unpack_from(frame))
-        payload = inflate(header, frame[HEADER.size :], CLIENT_LIMITS, 0)
-        message = decode(header, payload, CLIENT_LIMITS)
+    def _follow(self, student: Student, message: Message | None) -> None:
         if isinstance(message, m.Ping):
             student.sock.send(encode(m.Pong(number=message.number)).data)
         elif isinstance(message, m.Looked) and message.at.lesson is not None:

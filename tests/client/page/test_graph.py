@@ -6,37 +6,13 @@ from pathlib import Path
 
 from gcspy_replay.file import Recording
 
-from gcspy.recorder.lesson_recorder import record_lesson
-from gcspy_client.lessons.text import parse_lesson
 from gcspy_client.page import page_of_recording
 from tests.client.page.browser import Browser
-
-LESSON = """+++
-title = "Objects"
-goal = "You see objects."
-
-[simulation]
-collector = "markcompact"
-program = "binarytrees"
-heap = "4KiB"
-clock = "512"
-slow = 20
-graph = true
-[simulation.program_options]
-live = 3
-depth = 3
-+++
-
-## One collection
-
-```step
-until = "event == 'Full collection ends'"
-```
-"""
+from tests.client.small_heap import record_small_heap
 
 
 def test_a_small_heap_is_drawn_as_a_graph(browser: Browser, tmp_path: Path) -> None:
-    record_lesson(parse_lesson(LESSON, name="objects", path="objects.md"), tmp_path / "a.gcspy")
+    record_small_heap(tmp_path / "a.gcspy")
     with Recording.open(tmp_path / "a.gcspy") as recording:
         (tmp_path / "a.html").write_bytes(page_of_recording(recording, title="Objects").data)
         names = {

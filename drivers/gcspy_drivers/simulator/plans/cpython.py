@@ -23,14 +23,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
-from gcspy_drivers.simulator.facts import FinalisationCounts, FreeLists, Generations
+from gcspy_drivers.simulator.facts import FinalisationCounts, Generations
 from gcspy_drivers.simulator.heap import (
     HEADER_WORDS,
     LINK_SHIFT,
     NOTED,
     TYPE_SHIFT,
     WHITE,
-    WORD_BYTES,
     Heap,
     identity_of,
     link_of,
@@ -43,10 +42,9 @@ from gcspy_drivers.simulator.plan import (
     Collection,
     Knob,
     Phase,
-    Plan,
-    PlanSpace,
     heap_knob,
 )
+from gcspy_drivers.simulator.plans._free_lists import FreeListPlan
 from gcspy_drivers.simulator.policies.counted_lists import (
     CONTAINERS_FREED,
     FREED,
@@ -85,7 +83,7 @@ GENERATION, _APART, _GARBAGE, INCREMENT, REACHED = 1, 4, 5, 6, 7
 _LISTS: Final = 7
 
 
-class CPython(Plan):
+class CPython(FreeListPlan):
     """Counts and three generations, as in CPython 3.12 and 3.13.
 
     Args:
@@ -118,8 +116,8 @@ class CPython(Plan):
         threshold2: int = 10,
         lists: int = 32,
     ) -> None:
-        super().__init__(heap, threads=threads)
-        self._space = FreeListSpace(heap, heap.start, heap.end, lists=lists)
+        space = FreeListSpace(heap, heap.start, heap.end, lists=lists)
+        super().__init__(heap, space, threads=threads)
         self._lists = CountedLists(heap, _LISTS)
         self._thresholds = [threshold0, threshold1, threshold2]
         self._counts = [0, 0, 0]
@@ -137,7 +135,6 @@ class CPython(Plan):
         self._callbacks: set[int] = set()
         self.calls: list[tuple[str, int]] = []
         self._called = self._resurrected = self._revived = self._cleared = 0
-        self._wanted = heap.end
 
     # Operations of the program.
 
@@ -179,18 +176,6 @@ class CPython(Plan):
         return self._referents.get(weak, 0)
 
     # Reports.
-
-    def spaces(self) -> Sequence[PlanSpace]:
-        """One: the whole heap."""
-        return [PlanSpace("Heap", "cells", self._space.start, self._space.end, self._space.end)]
-
-    def used_words(self) -> int:
-        """Words in no free list."""
-        return self._space.used_words
-
-    def free_lists(self) -> FreeLists:
-        """Return the free lists."""
-        return self._space.lists()
 
     def generations(self) -> Generations:
         """Return what each generation has, and what begins its collection."""
@@ -250,8 +235,7 @@ class CPython(Plan):
 
     def _turn(self, name: str, value: int | str) -> None:
         if name == "heap":
-            self._wanted = self.heap.start + self.heap.aligned(int(value) // WORD_BYTES)
-            self._space.resize(self._wanted)
+            self._resize(int(value))
         else:
             self._thresholds[int(name[-1])] = int(value)
 
@@ -473,5 +457,4 @@ class CPython(Plan):
             "objects resurrected": self._resurrected,
         }
         collection.counts.update({what: count for what, count in counted.items() if count})
-        if self._space.end > self._wanted:
-            self._space.resize(self._wanted)
+        self._shrink()

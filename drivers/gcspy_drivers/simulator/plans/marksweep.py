@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from gcspy_drivers.simulator.facts import FreeLists
 from gcspy_drivers.simulator.heap import WORD_BYTES, Heap
 from gcspy_drivers.simulator.plan import (
     FULL,
@@ -19,17 +18,16 @@ from gcspy_drivers.simulator.plan import (
     Collection,
     Knob,
     Phase,
-    Plan,
-    PlanSpace,
     heap_knob,
 )
+from gcspy_drivers.simulator.plans._free_lists import FreeListPlan
 from gcspy_drivers.simulator.policies.freelist import FITS, ORDERS, FreeListSpace
 from gcspy_drivers.simulator.policies.marking import Marking
 
 __all__ = ["MarkSweep"]
 
 
-class MarkSweep(Plan):
+class MarkSweep(FreeListPlan):
     """One space with free lists.
 
     Args:
@@ -53,13 +51,11 @@ class MarkSweep(Plan):
         order: str = "lifo",
         coalesce: bool = True,
     ) -> None:
-        super().__init__(heap, threads=threads)
-        self._space = FreeListSpace(
+        space = FreeListSpace(
             heap, heap.start, heap.end, lists=lists, fit=fit, order=order, coalesce=coalesce
         )
+        super().__init__(heap, space, threads=threads)
         self._marking = Marking(heap)
-        # Where the space is to end: it may have objects behind that, until a collection frees them.
-        self._wanted = heap.end
 
     def _allocate(self, thread: int, size: int, status: int, identity: int) -> int:
         return self._space.allocate(size, status, identity)
@@ -76,20 +72,7 @@ class MarkSweep(Plan):
     def _end(self, collection: Collection) -> None:
         objects, words = self._space.freed
         collection.counts.update({"freed objects": objects, "freed words": words})
-        if self._space.end > self._wanted:
-            self._space.resize(self._wanted)
-
-    def spaces(self) -> Sequence[PlanSpace]:
-        """One: the whole heap."""
-        return [PlanSpace("Heap", "cells", self._space.start, self._space.end, self._space.end)]
-
-    def used_words(self) -> int:
-        """Words in no free list."""
-        return self._space.used_words
-
-    def free_lists(self) -> FreeLists:
-        """Return the free lists; while it sweeps, what was swept."""
-        return self._space.lists()
+        self._shrink()
 
     def knobs(self) -> Sequence[Knob]:
         """Size of the heap, fit and order of the lists, and whether neighbours are merged."""

@@ -26,7 +26,6 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from gcspy_drivers.simulator.facts import FreeLists
 from gcspy_drivers.simulator.heap import (
     BLACK,
     COLOUR_SHIFT,
@@ -37,7 +36,6 @@ from gcspy_drivers.simulator.heap import (
     PURPLE,
     SIZE_MASK,
     WHITE,
-    WORD_BYTES,
     Heap,
     colour_of,
     fields_of,
@@ -51,10 +49,9 @@ from gcspy_drivers.simulator.plan import (
     Collection,
     Knob,
     Phase,
-    Plan,
-    PlanSpace,
     heap_knob,
 )
+from gcspy_drivers.simulator.plans._free_lists import FreeListPlan
 from gcspy_drivers.simulator.policies.freelist import FreeListSpace, insert
 from gcspy_drivers.simulator.policies.reference_counts import wrong_counts
 
@@ -306,7 +303,7 @@ def free_queued(
     return done
 
 
-class RefCount(Plan):
+class RefCount(FreeListPlan):
     """Counts in every object, free lists, and a collector of cycles.
 
     Args:
@@ -333,10 +330,10 @@ class RefCount(Plan):
         order: str = "lifo",
         coalesce: bool = True,
     ) -> None:
-        super().__init__(heap, threads=threads)
-        self._space = FreeListSpace(
+        space = FreeListSpace(
             heap, heap.start, heap.end, lists=lists, fit=fit, order=order, coalesce=coalesce
         )
+        super().__init__(heap, space, threads=threads)
         most = (heap.end - heap.start) // HEADER_WORDS + 1
         self._candidates, self._pending, self._stack, self._queue = (
             np.empty(most, dtype=np.int64) for _ in range(4)
@@ -344,7 +341,6 @@ class RefCount(Plan):
         self._rescued: Words = np.zeros(1, dtype=np.int64)
         self._state: Words = np.zeros(_STATES, dtype=np.int64)
         self._threshold, self._burst = candidates, burst
-        self._wanted = heap.end
 
     def alloc(self, thread: int, size: int, fields: int, type_id: int) -> int:
         """Make an object, after a collection of cycles if there are too many candidates."""
@@ -364,18 +360,6 @@ class RefCount(Plan):
     def candidates(self) -> Words:
         """Addresses of objects that may be in garbage cycles; a copy."""
         return self._candidates[: self._state[_CANDIDATES]].copy()
-
-    def spaces(self) -> Sequence[PlanSpace]:
-        """One: the whole heap."""
-        return [PlanSpace("Heap", "cells", self._space.start, self._space.end, self._space.end)]
-
-    def used_words(self) -> int:
-        """Words in no free list."""
-        return self._space.used_words
-
-    def free_lists(self) -> FreeLists:
-        """Return the free lists."""
-        return self._space.lists()
 
     def check(self) -> list[str]:
         """Each object's count is the number of references to it; nothing that is in use is white or grey."""
@@ -398,8 +382,7 @@ class RefCount(Plan):
 
     def _turn(self, name: str, value: int | str) -> None:
         if name == "heap":
-            self._wanted = self.heap.start + self.heap.aligned(int(value) // WORD_BYTES)
-            self._space.resize(self._wanted)
+            self._resize(int(value))
         elif name == "candidates":
             self._threshold = int(value)
         else:
@@ -485,5 +468,4 @@ class RefCount(Plan):
         collection.counts.update(
             {"freed objects": int(state[_FREED]), "freed words": int(state[_FREED_WORDS])}
         )
-        if self._space.end > self._wanted:
-            self._space.resize(self._wanted)
+        self._shrink()

@@ -94,9 +94,7 @@ class GarbageFirst(Plan):
         marking_percent: int = 45,
     ) -> None:
         super().__init__(heap, threads=threads)
-        size = heap.end - heap.start
-        self._size = heap.aligned(region_bytes // WORD_BYTES or max(size // 32, 32))
-        self._count = size // self._size
+        self._size, self._count = heap.regions_of(region_bytes)
         if (
             self._count < 8
             or self._size < 32
@@ -113,7 +111,7 @@ class GarbageFirst(Plan):
         self._links: Words = np.zeros(len(heap.words) * LINKS, dtype=np.int64)
         self._chosen: Words = np.zeros(self._count, dtype=np.int64)
         self._born: Words = np.zeros(self._count, dtype=np.int64)
-        self._queue: Words = np.empty(size // HEADER_WORDS + 1, dtype=np.int64)
+        self._queue: Words = np.empty((heap.end - heap.start) // HEADER_WORDS + 1, dtype=np.int64)
         self._state: Words = np.zeros(loops.STATES, dtype=np.int64)
         self._state[[loops.START, loops.SIZE, loops.COUNT_OF, loops.FREE_REGIONS]] = (
             heap.start,

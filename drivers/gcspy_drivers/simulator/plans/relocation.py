@@ -130,9 +130,7 @@ class Relocating(Plan):
         worth: int = 75,
     ) -> None:
         super().__init__(heap, threads=threads)
-        size = heap.end - heap.start
-        self._size = heap.aligned(region_bytes // WORD_BYTES or max(size // 32, 32))
-        self._count = size // self._size
+        self._size, self._count = heap.regions_of(region_bytes)
         if (
             self._count < 6
             or self._size < 32

@@ -10,40 +10,16 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from gcspy.recorder.lesson_recorder import record_lesson
-from gcspy_client.lessons.text import parse_lesson
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.object_graph import graph_of
 from gcspy_client.view.object_graph.panel import ObjectGraphView
-
-LESSON = """+++
-title = "Objects"
-goal = "You see objects."
-
-[simulation]
-collector = "markcompact"
-program = "binarytrees"
-heap = "4KiB"
-clock = "512"
-slow = 20
-graph = true
-[simulation.program_options]
-live = 3
-depth = 3
-+++
-
-## One collection
-
-```step
-until = "event == 'Full collection ends'"
-```
-"""
+from tests.client.small_heap import record_small_heap
 
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
     path = tmp_path / "a.gcspy"
-    record_lesson(parse_lesson(LESSON, name="objects", path="objects.md"), path)
+    record_small_heap(path)
     return path
 
 
