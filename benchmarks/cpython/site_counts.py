@@ -1,6 +1,6 @@
 """Counted programs: exactness, increments and time of each plan, on programs of the pyperformance suite.
 
-    python -m benchmarks.cpython.site_counts [--program NAME]... [--python PATH] [--sites wide|definite] [--plan PLAN]... [--scale X] [--pairs N] [--json]
+    python -m benchmarks.cpython.site_counts [--program NAME]... [--python PATH] [--sites wide|definite] [--plan PLAN]... [--scale X] [--pairs N] [--least] [--json]
 
 Each program runs with one counter a site, a block, a path (DuckTracks) and off a spanning tree that is placed anew from observed frequencies. The counts
 of all sites are compared with those of one counter a site: the difference must be 0. Times are processor time, in pairs with the program alone; what starts
@@ -68,6 +68,7 @@ class Result:
         executions: Of all of them.
         differing: Sites whose counts differ from one counter a site, by plan.
         increments: By plan.
+        least: Increments of the best places of counters for what was executed, in a run of its own; None: not asked for.
         slowdown: Processor time without start and instrumentation, divided by that of the program alone, by plan, median of the pairs.
         instrumenting_secs: Of the last plan.
         code_objects: Number of code objects.
@@ -79,6 +80,7 @@ class Result:
     executions: int
     differing: dict[str, int]
     increments: dict[str, int]
+    least: int | None
     slowdown: dict[str, float]
     instrumenting_secs: float
     code_objects: int
@@ -104,7 +106,7 @@ def _processor_secs(command: list[str], folder: Path) -> tuple[float, str]:
 
 
 def _counted(
-    suite: Suite, program: Program, plan: str, choice: str, scale: float
+    suite: Suite, program: Program, plan: str, choice: str, scale: float, *, least: bool = False
 ) -> tuple[float, dict[str, Any]]:
     import gcspy_counting
 
@@ -117,6 +119,7 @@ def _counted(
             "include": _LIBRARIES.get(program.name, ()),
             "replan": True,
             "graph": None,
+            "least": least,
         }
         begin = Path(gcspy_counting.__file__).parent / "begin.py"
         script, *arguments = suite.arguments_of(program, scale=scale)
@@ -169,6 +172,7 @@ def measure(
     scale: float,
     pairs: int,
     start_secs: float,
+    least: bool,
 ) -> Result:
     """Run one program under each plan, the first of which is one counter a site."""
     suite.prepare(program)
@@ -183,6 +187,9 @@ def measure(
             ratios[plan].append((secs - counting) / alone)
     counts = {plan: _counts(report) for plan, report in reports.items()}
     expected = counts["site"]
+    found: dict[str, Any] = {}
+    if least:
+        _, found = _counted(suite, program, plans[-1], choice, scale, least=True)
     return Result(
         program.name,
         sum(bool(count) for count in expected.values()),
@@ -192,6 +199,7 @@ def measure(
             for plan in plans[1:]
         },
         {plan: reports[plan]["increments"] for plan in plans},
+        found.get("least_increments"),
         {plan: statistics.median(values) for plan, values in ratios.items()},
         reports[plans[-1]]["instrumenting_secs"],
         reports[plans[-1]]["code_objects"],
@@ -203,15 +211,15 @@ def _print(results: list[Result], plans: Sequence[str]) -> None:
     names = " | ".join(plans[1:])
     times = " | ".join(f"time {plan}" for plan in plans)
     print(
-        f"| program | sites | executions | differing | {names} | {times} | code objects | instrumenting, s | raises |"
+        f"| program | sites | executions | differing | {names} | least | {times} | code objects | instrumenting, s | raises |"
     )
-    print("|---|" + "--:|" * (5 + 2 * len(plans)))
+    print("|---|" + "--:|" * (6 + 2 * len(plans)))
     for each in results:
         whole = each.increments["site"] or 1
         shares = " | ".join(f"{each.increments[plan] / whole:.0%}" for plan in plans[1:])
         times = " | ".join(f"{each.slowdown[plan]:.2f}" for plan in plans)
         print(
-            f"| {each.program} | {each.sites:,} | {each.executions:,} | {sum(each.differing.values())} | {shares} | {times} | {each.code_objects:,} | {each.instrumenting_secs:.2f} | {each.raises:,} |"
+            f"| {each.program} | {each.sites:,} | {each.executions:,} | {sum(each.differing.values())} | {shares} | {'' if each.least is None else f'{each.least / whole:.0%}'} | {times} | {each.code_objects:,} | {each.instrumenting_secs:.2f} | {each.raises:,} |"
         )
     median = statistics.median
     shares = " | ".join(
@@ -219,7 +227,7 @@ def _print(results: list[Result], plans: Sequence[str]) -> None:
         for plan in plans[1:]
     )
     times = " | ".join(f"{median(each.slowdown[plan] for each in results):.2f}" for plan in plans)
-    print(f"| median | | | | {shares} | {times} | | | |")
+    print(f"| median | | | | {shares} | | {times} | | | |")
 
 
 def main() -> int:
@@ -233,6 +241,11 @@ def main() -> int:
     parser.add_argument("--sites", choices=["wide", "definite"], default="wide")
     parser.add_argument("--scale", type=float, default=0.3)
     parser.add_argument("--pairs", type=int, default=1)
+    parser.add_argument(
+        "--least",
+        action="store_true",
+        help="tell how few increments the best places of counters would have taken, had all frequencies been known",
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     plans = ("site", *(options.plans or _PLANS[1:]))
@@ -253,6 +266,7 @@ def main() -> int:
                             options.scale,
                             options.pairs,
                             start_secs,
+                            options.least,
                         )
                     )
                 except Unavailable as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import CodeType
@@ -208,18 +209,7 @@ class CountedProgram:
         network = latest.plan.network
         if not flows or min(flows.values()) < 0:
             return None
-        # Flows that do not follow are those around loops without sites, which need no counter, and may be large: no counter is to stand there.
-        beyond = 2 * max(flows.values()) + 1
-        frequencies = {
-            edge: flows.get(edge, beyond) + 1e-6 * guess
-            for edge, guess in guessed_frequencies(network).items()
-        }
-        frequencies.update(
-            (edge, flows[edge]) for edge in network.block_edges.values() if edge in flows
-        )
-        plan = tree_plan(network, frequencies)
-        weights = block_weights(network, frequencies)
-        expected = round(sum(weights.get(edge, 0.0) for edge in plan.counted))
+        plan, expected = _best_plan(network, flows)
         if expected > before * _WORTH:
             return None
         totals[0] += 1
@@ -245,6 +235,24 @@ class CountedProgram:
     def increments(self) -> int:
         """Return how often a counter was incremented."""
         return sum(version.increments() for unit in self._units for version in unit.versions)
+
+    def least_increments(self) -> int:
+        """Return how many increments the best places of counters would have taken for all that was executed; for code in which no frame is.
+
+        Sites that are in no block need counters of their own.
+        """
+        least = 0
+        for unit in self._units:
+            if unit.graph is None or unit.latest is None or unit.network is None:
+                continue
+            flows: Counter[int] = Counter()
+            for version in unit.versions:
+                flows.update(version.flows())
+                counts = version.counts()
+                least += sum(counts[site.row] for site in unit.graph.direct)
+            if flows:
+                least += _best_plan(unit.network, flows)[1]
+        return least
 
     def counters(self) -> int:
         """Return the number of counters in the latest code."""
@@ -279,6 +287,22 @@ class CountedProgram:
             for unit in self._units
             if unit.versions and unit.original.co_qualname == function
         ]
+
+
+def _best_plan(network: Network, flows: Mapping[int, int]) -> tuple[Plan, int]:
+    """Return the plan off a tree of the most frequent edges, and how many increments it takes for these flows."""
+    # Flows that do not follow are those around loops without sites, which need no counter, and may be large: no counter is to stand there.
+    beyond = 2 * max(flows.values()) + 1
+    frequencies = {
+        edge: flows.get(edge, beyond) + 1e-6 * guess
+        for edge, guess in guessed_frequencies(network).items()
+    }
+    frequencies.update(
+        (edge, flows[edge]) for edge in network.block_edges.values() if edge in flows
+    )
+    plan = tree_plan(network, frequencies)
+    weights = block_weights(network, frequencies)
+    return plan, round(sum(weights.get(edge, 0.0) for edge in plan.counted))
 
 
 _IS_FUNCTION = 0x0002 | 0x0001

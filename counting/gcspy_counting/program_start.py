@@ -53,6 +53,8 @@ class _Report:
             "processor_secs": ran,
             "replanned": [asdict(each) for each in self._planner.history] if self._planner else [],
         }
+        if self._settings.get("least"):
+            found["least_increments"] = program.least_increments()
         graph = self._settings.get("graph")
         if graph:
             from gcspy_counting.graph_picture import graph_picture

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import select
 import socket
+import time
 from typing import Any, Final, Protocol, TypeVar, final
 
 from gcspy_protocol.errors import NotPermitted, TargetError, TargetGone
@@ -41,6 +42,9 @@ EXACT_EVENTS: Final = ("Clock", "GC start", "GC end")
 EXACT_KINDS: Final = (1, 2)
 """Their numbers, of start and end."""
 
+
+_LONG_PAUSING_SECS: Final = 5.0
+"""How long a pause waits for an event before clients are told why."""
 
 D = TypeVar("D", bound=SampledDriver)
 
@@ -76,6 +80,8 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         self._events = HeldEvents(connection, self.process, self.kinds, self)
         self._line = self._events.line
         self._reads_at_clock = self._pauses = False
+        self._pauses_since = 0.0
+        self._told_why = False
 
     # --------------------------------------------------------- methods that a driver must write
 
@@ -213,6 +219,7 @@ class StubbedDriver(SampledDriver, WaitingDriver):
     @final
     def read(self, request: GatherRequest, event: StubEvent, /) -> None:
         """Gather an event at which the target stands still; a driver writes `gather_still`."""
+        self._tell_long_pausing(pauses=False)
         self.gather_event(request, lambda wanted: self.gather_still(wanted, event))
 
     @final
@@ -227,10 +234,29 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         # A tick would overtake recorded events that are still to be gathered.
         may_read = not self._events.pending and self.may_read_running()
         self._pauses = self.server.pausing
+        self._tell_long_pausing(pauses=self._pauses)
         self._reads_at_clock = may_read and not self._pauses
         if self._reads_at_clock:
             with self._events.drained_at_the_end():
                 super().notice()
+
+    def _tell_long_pausing(self, *, pauses: bool) -> None:
+        """Tell clients that a pause waits for an event that may never come, once it has waited for long."""
+        if not pauses:
+            self._pauses_since = 0.0
+            if self._told_why:
+                self._told_why = False
+                self.server.tell("")
+            return
+        now = time.monotonic()
+        if not self._pauses_since:
+            self._pauses_since = now
+        if not self._told_why and now - self._pauses_since >= _LONG_PAUSING_SECS:
+            self._told_why = True
+            self.server.tell(
+                f"a pause waits for the next {self.events[self.kinds[0]]}, and there was none for {_LONG_PAUSING_SECS:.0f} s: "
+                "the program goes on until then, or until you resume it"
+            )
 
     def sample(self) -> None:
         """Read the running target, unless a pause is due, or it may not be read now.

@@ -19,6 +19,7 @@ from gcspy_drivers.cooperative.line import StubEvent
 from gcspy_drivers.cpython.cooperation.stub_events import GC_END, GC_START
 from gcspy_drivers.cpython.driver import CLOCK
 from gcspy_drivers.cpython.target import PymallocHeap
+from gcspy_drivers.kit import stubbed_driver
 from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy.connection.link import connect
@@ -94,6 +95,23 @@ def test_it_says_which_mode_it_is(own_python: str) -> None:
         assert watching.server.mode is Mode.COOPERATIVE
         assert watching.server.pause_acts_on is PauseActsOn.PROGRAM
         assert [kind.name for kind in watching.server.events] == ["Clock", "GC start", "GC end"]
+
+
+def test_a_pause_that_waits_for_a_collection_that_does_not_come_is_told(
+    own_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stubbed_driver, "_LONG_PAUSING_SECS", 0.0)
+    with (
+        StubbedTarget(own_python, "gc.disable(); begin(); sys.stdin.readline()") as target,
+        Watching(target) as watching,
+    ):
+        reasons = []
+        for pausing in (True, False):
+            monkeypatch.setattr(Server, "pausing", pausing)
+            watching.driver.notice()
+            reasons.append(watching.server._core.flow.state.reason)
+        assert "waits for the next GC start" in reasons[0]
+        assert reasons[1] == ""
 
 
 EIGHT_THREADS = """
