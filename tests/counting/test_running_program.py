@@ -10,6 +10,7 @@ import pytest
 
 from tests.counting.attached_program import ROUNDS, THREADS
 from tests.counting.test_random_programs import FOLDER, _python
+from tests.matrix import matrix
 
 PROGRAM = Path(__file__).parent / "attached_program.py"
 RAISING = len(range(0, ROUNDS, 3))
@@ -48,3 +49,31 @@ def test_functions_get_counters_and_give_them_back(version: str) -> None:
     assert told["instrumented"] == [True, True]
     assert told["left"] == []
     assert told["finders"] == []
+
+
+@pytest.mark.parametrize(
+    ("version", "how"),
+    matrix(
+        [
+            (version, how)
+            for version in ("3.11", "3.12", "3.13", "3.14")
+            for how in ("--attached", "--started")
+        ],
+        usual=[("3.11", "--attached"), ("3.12", "--started")],
+    ),
+)
+def test_only_functions_that_run_get_counters_if_that_is_wanted(version: str, how: str) -> None:
+    done = subprocess.run(
+        [_python(version), "-B", str(PROGRAM.with_name("hot_program.py")), str(FOLDER), how],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["counted"]["hot"] == 100
+    assert told["counted"]["made_by.<locals>.inner"] == 100, "its maker got counters with it"
+    assert sorted(told["changed"]) == ["hot", "made_by"]
+    assert "cold" not in told["counted"]
+    assert told["cold"] > 0

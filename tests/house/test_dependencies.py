@@ -248,7 +248,7 @@ with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) 
         time.sleep(0.05)
     child.stdin.close()
 assert [(one.pid, one.driver) for one in found] == [(child.pid, "cpython")]
-assert {option["name"] for option in found[0].options} == {"ages", "inject", "mode", "accesses", "count", "count-in"}
+assert {option["name"] for option in found[0].options} == {"ages", "inject", "mode", "accesses", "count", "count-in", "count-hot"}
 print(*sys.modules)
 """
 

@@ -35,13 +35,14 @@ def _can_count() -> bool:
 
 
 def begin_started(
-    sites: str, include: Sequence[str]
+    sites: str, include: Sequence[str], hot_secs: float = 0.0
 ) -> tuple[int, Callable[[CodeType], CodeType] | None]:
     """Count what a program loads from now on.
 
     Args:
         sites: As in `gcspy_counting.sites.SiteChoice`.
         include: Names of library modules that are counted in, too.
+        hot_secs: As in `gcspy_counting.live.running_program`; not 0: counting begins then.
 
     Returns:
         The other end of the line, and what instruments a code object; -1 and None: nothing is counted in this version.
@@ -49,13 +50,20 @@ def begin_started(
     if not _can_count():
         return -1, None
     ours, theirs = socket.socketpair()
-    line, instrument = _line(_modules(), ours, sites, include, is_running=False)
+    is_running = bool(hot_secs)
+    line, instrument = _line(
+        _modules(), ours, sites, include, is_running=is_running, hot_secs=hot_secs
+    )
     line.start()
-    return theirs.detach(), instrument
+    return theirs.detach(), _unchanged if is_running else instrument
 
 
 def begin_attached(
-    texts: Mapping[str, str], sites: str, include: Sequence[str], share: float | None = None
+    texts: Mapping[str, str],
+    sites: str,
+    include: Sequence[str],
+    share: float | None = None,
+    hot_secs: float = 0.0,
 ) -> int:
     """Give counters to the functions of a program that runs, and count.
 
@@ -64,6 +72,7 @@ def begin_attached(
         sites: See `begin_started`.
         include: See `begin_started`.
         share: Maximum share of the program's time that answers may take; None: the usual one.
+        hot_secs: See `begin_started`.
 
     Returns:
         The other end of the line; -1: nothing is counted in this version.
@@ -74,7 +83,15 @@ def begin_attached(
 
     def begin() -> None:
         try:
-            line, _ = _line(_loaded(texts), ours, sites, include, is_running=True, share=share)
+            line, _ = _line(
+                _loaded(texts),
+                ours,
+                sites,
+                include,
+                is_running=True,
+                share=share,
+                hot_secs=hot_secs,
+            )
             line.start()
         except BaseException:
             ours.close()
@@ -92,6 +109,7 @@ def _line(
     *,
     is_running: bool,
     share: float | None = None,
+    hot_secs: float = 0.0,
 ) -> tuple[Any, Callable[[CodeType], CodeType]]:
     program = modules["program"].CountedProgram(choice=modules["sites"].SiteChoice(sites))
     hook = modules["import_hook"].ImportHook(program.instrument, include)
@@ -101,11 +119,15 @@ def _line(
         connection,
         program,
         modules["planner"].Planner(program),
-        modules["live.running_program"].RunningProgram(program, hook),
+        modules["live.running_program"].RunningProgram(program, hook, hot_secs),
         is_running=is_running,
         share=modules["live.count_line"].LARGEST_SHARE if share is None else share,
     )
     return line, program.instrument
+
+
+def _unchanged(code: CodeType) -> CodeType:
+    return code
 
 
 def _modules() -> dict[str, ModuleType]:

@@ -134,6 +134,7 @@ class CountLine:
             "uncounted": found.uncounted,
             "found": self._running.found,
             "done": self._running.done,
+            "cold": self._running.cold,
         }
         text = json.dumps(told).encode()
         header = HEADER.pack(MAGIC, len(text), self._sites, found.time_nanos, found.took_nanos)

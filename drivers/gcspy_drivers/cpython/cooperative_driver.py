@@ -38,7 +38,7 @@ from gcspy_drivers.cpython.counting.site_counts import SiteCounts
 from gcspy_drivers.cpython.event_copies import EventCopies
 from gcspy_drivers.cpython.map_reader import MapReader
 from gcspy_drivers.cpython.objects.kept_pools import WrittenPools
-from gcspy_drivers.cpython.options import ACCESSES, COUNT, COUNT_IN
+from gcspy_drivers.cpython.options import ACCESSES, COUNT, COUNT_HOT, COUNT_IN
 from gcspy_drivers.cpython.passive_driver import OBJECTS, POOLS, PassiveDriver, Readings
 from gcspy_drivers.cpython.pool_writes import PoolWrites
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading
@@ -109,7 +109,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         sites = options.text(COUNT.name)
         counting = b""
         if sites:
-            counting = package_as_json(sites, modules_of(options.text(COUNT_IN.name)))
+            hot_secs = float(options.values.get(COUNT_HOT.name, COUNT_HOT.default))
+            counting = package_as_json(sites, modules_of(options.text(COUNT_IN.name)), hot_secs)
         return bring_in(target, options.text(INJECT), secs=HELLO_SECS, counting=counting)
 
     def description(self) -> ServerDescription:

@@ -12,7 +12,7 @@ from gcspy_drivers.cpython.cooperation import bootstrap, stub
 from gcspy_drivers.cpython.cooperation.collect_library import collect_library
 from gcspy_drivers.cpython.cooperative_driver import CooperativeDriver, modules_of
 from gcspy_drivers.cpython.counting.package import folder_of_package
-from gcspy_drivers.cpython.options import COUNT, COUNT_IN, OPTIONS
+from gcspy_drivers.cpython.options import COUNT, COUNT_HOT, COUNT_IN, OPTIONS
 from gcspy_drivers.cpython.passive_driver import COLLECTIONS, PassiveDriver
 from gcspy_drivers.cpython.target import Target
 from gcspy_drivers.cpython.type_count import count_types
@@ -51,7 +51,8 @@ class CPythonDriver(PassiveDriver):
         count = ""
         if sites := start.values.get(COUNT.name):
             include = modules_of(str(start.values.get(COUNT_IN.name, "")))
-            count = json.dumps([folder_of_package(), sites, *include])
+            hot_secs = float(start.values.get(COUNT_HOT.name, COUNT_HOT.default))
+            count = json.dumps([folder_of_package(), sites, hot_secs, *include])
         stub_there = [stub.__file__, collect_library(), str(start.stub_fd), count]
         command = [start.interpreter, bootstrap.__file__, *stub_there, form]
         sure = Specificity.RUNTIME if start.form else Specificity.ANY_PROCESS

@@ -6,7 +6,7 @@ from typing import Final
 
 from gcspy_server.driver_options import DriverOption
 
-__all__ = ["ACCESSES", "COUNT", "COUNT_IN", "INJECT", "MODE", "OPTIONS"]
+__all__ = ["ACCESSES", "COUNT", "COUNT_HOT", "COUNT_IN", "INJECT", "MODE", "OPTIONS"]
 
 INJECT: Final = DriverOption(
     name="inject",
@@ -44,4 +44,12 @@ COUNT_IN: Final = DriverOption(
     about="Modules or packages of libraries whose sites are counted, too, with commas between; * for all.",
 )
 
-OPTIONS: Final = (INJECT, MODE, ACCESSES, COUNT, COUNT_IN)
+COUNT_HOT: Final = DriverOption(
+    name="count-hot",
+    default=0.0,
+    minimum=0.0,
+    maximum=3600.0,
+    about="Watch the stacks of all threads for so many seconds, then count only functions that were on one. 0: count all functions.",
+)
+
+OPTIONS: Final = (INJECT, MODE, ACCESSES, COUNT, COUNT_IN, COUNT_HOT)

@@ -255,7 +255,7 @@ class StubbedDriver(SampledDriver, WaitingDriver):
             self._told_why = True
             self.server.tell(
                 f"a pause waits for the next {self.events[self.kinds[0]]}, and there was none for {_LONG_PAUSING_SECS:.0f} s: "
-                "the program goes on until then, or until you resume it"
+                "until then the program runs"
             )
 
     def sample(self) -> None:

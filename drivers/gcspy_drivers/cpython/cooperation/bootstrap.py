@@ -28,13 +28,13 @@ def _begin_counting(count: str) -> tuple[int, Callable[[CodeType], CodeType]]:
     if count:
         import json
 
-        folder, sites, *include = json.loads(count)
+        folder, sites, hot_secs, *include = json.loads(count)
         sys.path.insert(0, folder)
         try:
             from gcspy_counting.live.attachment import begin_started
         finally:
             sys.path.remove(folder)
-        fd, instrument = begin_started(sites, include)
+        fd, instrument = begin_started(sites, include, hot_secs)
         if instrument is not None:
             return fd, instrument
     return -1, lambda code: code

@@ -86,10 +86,10 @@ try:
     if counting:
         import json
         with open(folder + "/" + counting) as file:
-            texts, choice, include = json.load(file)
+            texts, choice, include, hot_secs = json.load(file)
         names = {"__name__": "gcspy_counting.live.attachment"}
         exec(compile(texts["gcspy_counting.live.attachment"], "<gcspy counting>", "exec"), names)
-        counts = names["begin_attached"](texts, choice, include)
+        counts = names["begin_attached"](texts, choice, include, hot_secs=hot_secs)
     stub.connect(folder + "/socket", library and folder + "/" + library, counts)
     if page:
         stub.unmap(page, 4096)

@@ -21,12 +21,13 @@ def folder_of_package() -> str:
     return str(_folder().parent)
 
 
-def package_as_json(sites: str, include: tuple[str, ...]) -> bytes:
+def package_as_json(sites: str, include: tuple[str, ...], hot_secs: float) -> bytes:
     """Return the sources of the package by module, and what is counted, for `gcspy_counting.live.attachment`.
 
     Args:
         sites: Which instructions are sites.
         include: Names of library modules that are counted in, too.
+        hot_secs: Only functions that run within so many seconds are counted; 0: all.
     """
     folder = _folder()
     texts = {}
@@ -35,4 +36,4 @@ def package_as_json(sites: str, include: tuple[str, ...]) -> bytes:
         if parts[-1] == "__init__":
             parts.pop()
         texts[".".join(parts)] = path.read_text(encoding="utf-8")
-    return json.dumps([texts, sites, include]).encode()
+    return json.dumps([texts, sites, include, hot_secs]).encode()

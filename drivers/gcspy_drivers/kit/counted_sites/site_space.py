@@ -168,6 +168,7 @@ def _info(report: CountReport) -> str:
             "uncounted",
             "functions run calls that began before they had counters: these are not counted",
         ),
+        ("cold", "functions have no counters: they were not seen to run at first"),
         ("not_countable", "functions have no counters: their form is not known"),
     ):
         if totals.get(name):

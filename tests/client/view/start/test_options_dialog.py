@@ -85,6 +85,7 @@ def test_the_start_page_asks_and_attaches_with_what_was_chosen(
                 "accesses",
                 "ages",
                 "count",
+                "count-hot",
                 "count-in",
                 "inject",
                 "mode",
