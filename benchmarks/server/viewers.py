@@ -24,6 +24,12 @@ __all__ = ["measure"]
 _PARSED = 10
 """This many of the viewers read every message; the others only take the bytes, for the load is to be the server's."""
 
+_PATIENCE_SECS = 60.0
+"""How long the first event is waited for: a hundred viewers join a busy machine one after the other."""
+
+_QUIET_SECS = 3.0
+"""Without a byte for so long, the server has ended."""
+
 
 def _join(address: str) -> tuple[socket.socket, Connection]:
     sock = socket.socket(socket.AF_UNIX)
@@ -69,13 +75,13 @@ def measure(
                 )
         latencies: list[float] = []
         events, bytes_in, missed = [0] * min(_PARSED, viewers - stalled), 0, 0
-        quiet = time.monotonic() + 4
+        quiet = time.monotonic() + _PATIENCE_SECS
         while time.monotonic() < quiet:
             for key, _ in selector.select(0.2):
                 connection, number = key.data
+                quiet = time.monotonic() + (_QUIET_SECS if events[0] else _PATIENCE_SECS)
                 assert isinstance(key.fileobj, socket.socket)
                 data = key.fileobj.recv(1 << 18)
-                quiet = time.monotonic() + 1.5
                 if connection is None:
                     continue
                 bytes_in += len(data) if number == 0 else 0

@@ -64,6 +64,9 @@ _STARVING_NANOS = 3 * _NANOS
 _LATELY_NANOS = 10 * _NANOS
 """The reported cost is a mean over about this time."""
 
+_UNKNOWN_REST_NANOS = _NANOS // 50
+"""Least time between two gatherings whose cost is not known yet."""
+
 _TURN_NANOS = _NANOS // 4
 _RECENT_NANOS = _NANOS
 
@@ -246,6 +249,25 @@ class BudgetKeeper:
         if self._gives_way(kind, at + wait, at + wait if wait > 0 else self._ready_at):
             wait += self._turn()
         return now_nanos + math.ceil(wait) if wait > 0 else now_nanos
+
+    def rest(self, now_nanos: int) -> tuple[int, int]:
+        """The least time between two gatherings, or pairs of them, that begin before anything is decided again.
+
+        A target that does not wait for a decision copies its memory in vain for each that is then
+        left out.
+
+        Returns:
+            The time, 0: no bound; and the number of gatherings, or pairs, before which there need
+            be no such time, since enough was saved for them.
+        """
+        if not self.limits:
+            return 0, 0
+        pace = self.pace(now_nanos)
+        found = self._costs.get(pace.level)
+        if found is None or not pace.every_nanos:
+            return _UNKNOWN_REST_NANOS, 0
+        each = 2 if self._paired and self._start_of else 1
+        return pace.every_nanos * each, int(self._saved / (found.nanos * each))
 
     def leave_out(self, kind: int, times: int, now_nanos: int, *, waits: bool = True) -> None:
         """Count events that were requested, and left out for the budget.

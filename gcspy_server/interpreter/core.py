@@ -132,11 +132,16 @@ class EventForecast:
         not_before_nanos: None before this time; `NEVER`: none before this changes.
         exact: Whether only filters and clients' rates leave events out, and not the budget. Then
             the target waits until we get to its event.
+        rest_nanos: Least time between two that are requested before this changes; 0: no bound. Who
+            sees an event later than it happens leaves those in between out.
+        at_once: Except this many of the next, or pairs of them, for which enough was saved.
     """
 
     period: int = 0
     not_before_nanos: int = 0
     exact: bool = False
+    rest_nanos: int = 0
+    at_once: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,8 +482,12 @@ class Core:
             awaited = self.spending.awaits(event)
             if awaited is not None:
                 return EventForecast(event_filter.period, 0 if awaited else NEVER)
-        not_before = max(not_before, self.spending.not_before(event, self._time_nanos()))
-        return EventForecast(event_filter.period, not_before)
+        now = self._time_nanos()
+        not_before = max(not_before, self.spending.not_before(event, now))
+        rest_nanos, at_once = self.spending.rest(now)
+        return EventForecast(
+            event_filter.period, not_before, rest_nanos=rest_nanos, at_once=at_once
+        )
 
     def _budget_decides(self, event_filter: EventFilter) -> bool:
         """Whether an event of this kind may be left out for the budget."""

@@ -131,6 +131,11 @@ class CostAccounting:
         self._ask()
         return self._keeper.not_before(event, now)
 
+    def rest(self, now: int) -> tuple[int, int]:
+        """The least time between two gatherings that begin before anything is decided again; see `BudgetKeeper.rest`."""
+        self._ask()
+        return self._keeper.rest(now)
+
     def awaits(self, event: int) -> bool | None:
         """Whether an event of this kind is gathered because its start was; None: it is like any other."""
         self._ask()

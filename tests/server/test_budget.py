@@ -421,3 +421,16 @@ def test_where_levels_do_not_help_spaces_take_turns() -> None:
     assert PART not in {
         one.level for one in run.go(60 * SEC, 10 * MS, {2: 400 * MS, 1: MS, PART: MS})
     }
+
+
+def test_a_rest_is_the_time_that_pays_off_a_pair_and_none_is_needed_for_what_was_saved() -> None:
+    keeper = BudgetKeeper(2, 50, most_saved_nanos=100 * MS, pairs=[(0, 1)])
+    keeper.ask(2)
+    assert BudgetKeeper(2).rest(SEC) == (0, 0), "without a budget there is none"
+    unknown, _ = keeper.rest(SEC)
+    assert unknown > 0, "the cost is not known yet"
+    for kind in (0, 1):
+        assert keeper.level_for(kind, SEC) == 2
+        keeper.spend(kind, 2, 2 * MS, SEC)
+    assert keeper.rest(SEC) == (80 * MS, 0), "twice 2 ms are 5 % of 80 ms"
+    assert keeper.rest(2 * SEC) == (80 * MS, 11), "of 50 ms, 4 pay the debt; a pair costs 4"

@@ -45,6 +45,10 @@ class EventAccounting:
         # The stub has one time for both kinds. The kind that is to wait for longer is not reported
         # until we allow it.
         first = min((one.not_before_nanos for one in outlooks if one.period), default=NEVER)
+        self._line.rest(
+            max(one.rest_nanos for one in outlooks),
+            after=server.counts()[self._kinds[0]] + max(one.at_once for one in outlooks),
+        )
         for number, outlook in enumerate(outlooks):
             now = outlook.not_before_nanos <= first
             self._line.want(number, period=outlook.period if now else 0, not_before_nanos=first)

@@ -304,6 +304,17 @@ class StubLine:
         page[7] = ends
         page[6] = records
 
+    def rest(self, nanos: int, *, after: int) -> None:
+        """Set the least time from one recorded start to the next.
+
+        Args:
+            nanos: The time; 0: any.
+            after: Up to this number of a start, any time.
+        """
+        page = self._opened()
+        page[11] = after
+        page[10] = nanos
+
     def event_of(self, packet: bytes) -> StubEvent:
         """Return the event of a recorded packet.
 

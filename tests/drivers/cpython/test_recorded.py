@@ -176,6 +176,17 @@ def test_a_target_that_records_waits_for_nobody_until_the_ring_is_full(own_pytho
         assert watching.server._core.lost == 0
 
 
+def test_a_target_rests_between_events_for_which_nothing_was_saved(own_python: str) -> None:
+    with (
+        StubbedTarget(own_python, COLLECTING, "100", library=LIBRARY) as target,
+        Watching(target, may_hold=False, level=2) as watching,
+    ):
+        watching.driver._line.rest(10**15, after=3)
+        target.say("begin")
+        assert json.loads(target.read_line()) > 0
+        assert watching.driver._events.pending == 6, "the first three collections, start and end"
+
+
 @pytest.mark.parametrize("budget", [None, 1])
 def test_a_full_ring_holds_the_program_or_leaves_events_out_as_the_budget_wants(
     own_python: str, budget: int | None
@@ -195,6 +206,7 @@ def test_a_full_ring_holds_the_program_or_leaves_events_out_as_the_budget_wants(
             watching.driver._line.record(records=True, ends=True)
             for kind in (0, 1):
                 watching.driver._line.want(kind, period=1, not_before_nanos=0)
+            watching.driver._line.rest(0, after=0)
         target.say("begin")
         if budget is None:
             take_all(watching, starts=rounds)

@@ -33,14 +33,16 @@ Packets to the sidecar, little-endian (`gcspy_drivers.cooperative`)::
             i64 collected, i64 uncollectable; with flag 2, followed by the collector's statistics (`NUMBERS`)
 
 Between sending an event and sleeping in that poll the interpreter still allocates. The sidecar
-reads once the thread sleeps, and answers each event with one byte. The shared page holds ten u64.
+reads once the thread sleeps, and answers each event with one byte. The shared page holds twelve u64.
 The stub writes the number of starts and the number of ends. The sidecar writes the period of the
 starts to report, the period of the ends (0: none), the monotonic time in ns before which nothing is
 reported, 1 to make the stub disconnect, 1 to make it record events instead of reporting them, and 1
 if an end is to be recorded just when its start was. A ninth word, if not 0, is 1 + the youngest
 generation whose collections are always reported. They are not recorded, unless a tenth word is 1: then such an
 event is recorded or left out as any other, and reported as well, and the program waits only until the sidecar has
-seen to the pages.
+seen to the pages. An eleventh is the least time in ns from one recorded start to the next (from any recorded event
+to the next, where ends do not follow starts), except up to the number in the twelfth: the sidecar sees
+them later than they happen.
 
 A stub that got a library (``compiled/collect.c``) shares another descriptor, with flag 4: a memory in
 which the library *records* events, with a copy of what the sidecar would read. Nothing waits for the
@@ -342,6 +344,8 @@ class _Line:
         self._told = False
         # Whether the start of this collection was reported or recorded.
         self._reported = False
+        # Nothing is recorded before this time.
+        self._rests_until = 0
         # The library's result for the last event that it was asked to record.
         self._result = memoryview(room)[_CALL_AT + _CALL.size - 4 :][:4].cast("I")
         self._result[0] = _RECORDED
@@ -386,10 +390,13 @@ class _Line:
         if not (wanted or aside):
             return ()
         now = time.monotonic_ns()
-        if now < words[4] and not (ends or (always and not aside)):
+        rests = now < words[4] or (records and now < self._rests_until and number > words[11])
+        if rests and not (ends or (always and not aside)):
             if not aside:
                 return ()
             wanted = False
+        if wanted and records and not ends:
+            self._rests_until = now + words[10]
         numbers = (
             get("generation", 0),
             threading.get_native_id(),

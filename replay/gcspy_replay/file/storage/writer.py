@@ -129,7 +129,7 @@ class ChunkRule:
         return events >= self.events and delta_bytes >= self.weight * key_bytes
 
 
-PACKED_RULE = ChunkRule(weight=8.0, most_events=512, most_secs=1e9, key_events=32)
+PACKED_RULE = ChunkRule(weight=8.0, most_events=512, most_secs=1e9, key_events=10)
 """When a packed chunk ends: it is unpacked whole, so that it may not become too large."""
 
 
