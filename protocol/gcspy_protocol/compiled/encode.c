@@ -535,7 +535,7 @@ GCSPY_API uint32_t gcspy_encode(struct stream *streams, uint32_t first, uint32_t
                                 uint32_t *dirty, uint64_t *used, uint32_t *crcs, uint32_t *frames,
                                 uint64_t *changes)
 {
-    uint64_t at = 0, in_use = count_used(control, tiles);
+    uint64_t at = 0, in_use = UINT64_MAX; /* not counted yet: of a large heap it takes as long as a comparison */
     uint32_t written = 0, large = 0;
     *frames = 0;
     *changes = 0;
@@ -573,6 +573,8 @@ GCSPY_API uint32_t gcspy_encode(struct stream *streams, uint32_t first, uint32_t
         s->summary_at = at;
         s->summary_bytes = 0;
         if (s->summary != NO_SUMMARY) {
+            if (in_use == UINT64_MAX && !(s->summary == GIVEN && s->covered >= 0))
+                in_use = count_used(control, tiles);
             s->summary_bytes = summarise(s, tiles, control, in_use, event, out + at);
             s->summary_crc = crc_of_frame(out + at, s->summary_bytes, event);
             at += s->summary_bytes;

@@ -41,7 +41,7 @@ _ROOM_BYTES: Final = 64 << 10
 """First size of the buffer for frames."""
 
 _KEPT_BYTES: Final = 1 << 20
-"""A larger buffer is not kept for the next event."""
+"""A larger buffer is not kept for the next event, unless it has at most a byte for each tile: without room all is compared twice."""
 
 _LONG_TILES: Final = 1 << 17
 """From this many values on a call takes so long that other threads may run meanwhile."""
@@ -470,7 +470,8 @@ class CompiledEncoder:
             needed = used.value
 
     def _keep(self, room: bytearray) -> None:
-        self._room = room if len(room) <= _KEPT_BYTES else bytearray()
+        most = max(_KEPT_BYTES, self._tiles)
+        self._room = room if len(room) <= most else bytearray()
 
     def _frames(
         self, raw: _Stream, view: memoryview, stamp: Stamp, *, compress: bool
