@@ -178,6 +178,8 @@ FIND(uint16_t, find_2, find_plain_2)
 FIND(uint32_t, find_4, find_plain_4)
 FIND(uint64_t, find_8, find_plain_8)
 
+enum { AHEAD = 4 }; /* blocks that are asked for before their turn: those of a large heap are far apart */
+
 /* The same as TAKE, where all values are known and were. */
 #define TAKE_PLAIN(T, NAME, MASK_OF)                                                                         \
     WIDE_LOOP static void NAME(const T *values, T *before, uint64_t tiles, const uint32_t *dirty,            \
@@ -187,6 +189,11 @@ FIND(uint64_t, find_8, find_plain_8)
         for (uint64_t block = 0; block < blocks; block++) {                                                  \
             uint64_t start = (uint64_t)dirty[block] * BLOCK;                                                 \
             uint64_t count = tiles - start < BLOCK ? tiles - start : BLOCK;                                  \
+            if (block + AHEAD < blocks) {                                                                    \
+                uint64_t coming = (uint64_t)dirty[block + AHEAD] * BLOCK;                                    \
+                __builtin_prefetch(values + coming, 0);                                                      \
+                __builtin_prefetch(before + coming, 1);                                                      \
+            }                                                                                                \
             uint32_t bits = MASK_OF(values + start, before + start, count);                                  \
             for (; bits != 0; bits &= bits - 1) {                                                            \
                 uint64_t tile = start + (uint64_t)__builtin_ctz(bits);                                       \
