@@ -390,8 +390,7 @@ class _Line:
         if not (wanted or aside):
             return ()
         now = time.monotonic_ns()
-        rests = now < words[4] or (records and now < self._rests_until and number > words[11])
-        if rests and not (ends or (always and not aside)):
+        if self._rests(number, now, records) and not (ends or (always and not aside)):
             if not aside:
                 return ()
             wanted = False
@@ -422,6 +421,12 @@ class _Line:
         waits = itertools.repeat(self._wait, _MANY)
         calls: Iterator[Any] = itertools.chain(begin, waits)
         return map(self._over, map(functools.partial.__call__, calls))
+
+    def _rests(self, number: int, now: int, records: bool) -> bool:
+        """Return whether it is too early for another event."""
+        words = self._words
+        early = records and now < self._rests_until and number > words[11]
+        return early or now < words[4]
 
     def _connected(self) -> bool:
         """Read the answer to the last event, if it was reported; return whether the sidecar is there.
