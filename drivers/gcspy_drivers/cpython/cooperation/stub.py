@@ -390,12 +390,11 @@ class _Line:
         if not (wanted or aside):
             return ()
         now = time.monotonic_ns()
-        if self._rests(number, now, records) and not (ends or (always and not aside)):
+        early = self._is_early(number, now, rests=wanted and records and not ends)
+        if early and not (ends or (always and not aside)):
             if not aside:
                 return ()
             wanted = False
-        if wanted and records and not ends:
-            self._rests_until = now + words[10]
         numbers = (
             get("generation", 0),
             threading.get_native_id(),
@@ -422,11 +421,13 @@ class _Line:
         calls: Iterator[Any] = itertools.chain(begin, waits)
         return map(self._over, map(functools.partial.__call__, calls))
 
-    def _rests(self, number: int, now: int, records: bool) -> bool:
-        """Return whether it is too early for another event."""
+    def _is_early(self, number: int, now: int, *, rests: bool) -> bool:
+        """Return whether it is too early for an event; `rests`: whether the next one is, for a while, if this is not."""
         words = self._words
-        early = records and now < self._rests_until and number > words[11]
-        return early or now < words[4]
+        early = now < words[4] or (rests and now < self._rests_until and number > words[11])
+        if rests and not early:
+            self._rests_until = now + words[10]
+        return early
 
     def _connected(self) -> bool:
         """Read the answer to the last event, if it was reported; return whether the sidecar is there.
