@@ -49,7 +49,7 @@ COUNT_HOT: Final = DriverOption(
     default=0.0,
     minimum=0.0,
     maximum=3600.0,
-    about="Watch the stacks of all threads for so many seconds, then count only functions that were on one. 0: count all functions.",
+    about="Seconds for which the stacks of all threads are watched; then only functions that were on one are counted. 0: all functions are counted.",
 )
 
 OPTIONS: Final = (INJECT, MODE, ACCESSES, COUNT, COUNT_IN, COUNT_HOT)
