@@ -26,6 +26,9 @@ _FILLS = {
 }
 _NONE_HERE = "Only a small simulated heap has a graph of its objects: gcspy demo --collector NAME --heap 4KiB --graph"
 _LINE = 18.0
+_FOOT = 16.0
+"""Room below the last row, for the word under a free pointer."""
+
 _CENTRE = Qt.AlignmentFlag.AlignCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
@@ -95,8 +98,9 @@ class ObjectGraphView(QWidget):
         self._draw_nodes(painter, self.graph)
 
     def _lay_out(self, graph: ObjectGraph) -> None:
-        self._rows = graph.rows(self.width(), self.height() - _LINE)
-        self._row_height = (self.height() - _LINE) / self._rows
+        high = max(1.0, self.height() - _LINE - _FOOT)
+        self._rows = graph.rows(self.width(), high)
+        self._row_height = high / self._rows
         spread = (self.width() - 32) / max(1, -(-len(graph.nodes) // self._rows))
         self._radius = max(4.0, min(14.0, spread * 0.4, self._row_height * 0.26))
         self._places = [self._at(graph, node.offset + node.size / 2) for node in graph.nodes]
@@ -107,6 +111,11 @@ class ObjectGraphView(QWidget):
 
     def _draw_parts(self, painter: QPainter, graph: ObjectGraph) -> None:
         colours = tokens(self._theme)
+        # A row without objects is free memory, not room that was left over.
+        painter.setPen(QColor(colours.border))
+        for row in range(self._rows):
+            high = _LINE + (row + 0.55) * self._row_height
+            painter.drawLine(QPointF(16, high), QPointF(self.width() - 16, high))
         for part in graph.parts:
             place = self._at(graph, part.begin)
             half = self._row_height * 0.4

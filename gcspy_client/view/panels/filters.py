@@ -285,6 +285,16 @@ class _Checks(QStyledItemDelegate):
         )
 
 
+class _Names(QStyledItemDelegate):
+    """Shortens a name where that leaves what tells it from others: names of phases begin alike, others differ at both ends."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
+        """Cut "Full: mark ends" from the left, and "Collection begins" in the middle."""
+        super().initStyleOption(option, index)
+        phase = ": " in option.text
+        option.textElideMode = Qt.TextElideMode.ElideLeft if phase else Qt.TextElideMode.ElideMiddle
+
+
 class _Numbers(QStyledItemDelegate):
     """Lets users write periods and delays."""
 
@@ -341,6 +351,7 @@ class FilterPanel(QFrame):
             self.table.setItemDelegateForColumn(place, self._checks)
         for place in (_PERIOD, _DELAY):
             self.table.setItemDelegateForColumn(place, self._numbers)
+        self._names = _Names(self.table)
         self._chips = QWidget()
         self._flow = FlowLayout()
         self._chips.setLayout(self._flow)
@@ -361,8 +372,7 @@ class FilterPanel(QFrame):
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
         table.setIconSize(QSize(8, 8))
-        # Names often differ at their ends: "Collection begins", "Collection ends".
-        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        table.setItemDelegateForColumn(_NAME, self._names)
         table.setProperty("dense", "true")
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)

@@ -124,7 +124,7 @@ def _beside(text: str) -> str:
 
 
 class _PlainButton(_Button):
-    """What all buttons do with their texts."""
+    """Texts of buttons, which are plain."""
 
     def setText(self, text: str) -> None:
         """Say something else."""

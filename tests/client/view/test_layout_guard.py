@@ -187,7 +187,9 @@ def test_python_owns_a_taken_item_only_if_it_had_a_wrapper_before(
         assert item is not None
         assert shiboken6.ownedByPython(item) is had_wrapper
         assert not shiboken6.createdByPython(item)
-        item.widget().deleteLater()
+        widget = item.widget()
+        assert widget is not None
+        widget.deleteLater()
         shiboken6.delete(item)
         assert not shiboken6.isValid(item)
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)

@@ -44,6 +44,8 @@ HEAD = """# Messages about faulty drivers
 Each row is a driver with one mistake. `tests/drivers/faults` runs it against `gcspy ps`,
 `gcspy check-driver`, `gcspy tail --driver NAME --events 40`, and a window on a session that it
 shares with another driver. Every message begins with the name of the driver and of its package.
+`python -m pytest -m "soak or not soak" tests/drivers/faults` compares all rows with what happens,
+in some minutes; with `GCSPY_WRITE_FAULTS=1` before it, it writes them again.
 
 * *ps*: whether the mistake is reported on standard error; the process is listed in any case.
 * *check-driver* and *tail*: the exit code. 10 means a faulty driver, 0 that the command succeeded.

@@ -8,13 +8,13 @@ from gcspy_protocol.messages import Filters
 from gcspy_protocol.model import EventFilter, Space, Stream
 from PySide6.QtCore import QModelIndex, QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QSpinBox, QWidget
+from PySide6.QtWidgets import QSpinBox, QStyleOptionViewItem, QWidget
 from pytestqt.qtbot import QtBot
 
 from gcspy_client.model.palette import Theme
 from gcspy_client.model.panels.filters import FilterPart, parts_in_force, without
 from gcspy_client.model.shell.link_status import LinkPhase, LinkStatus
-from gcspy_client.view.panels.filters import FilterPanel
+from gcspy_client.view.panels.filters import EventRow, FilterPanel
 from gcspy_client.view.window import MainWindow
 from tests.client.conftest import MakeWindow
 from tests.client.feeding import Feed
@@ -197,11 +197,20 @@ def is_whole(chip: QWidget) -> bool:
     return chip.visibleRegion().boundingRect() == chip.rect()
 
 
-def test_names_of_events_that_differ_at_their_ends_are_displayed_differently(
-    watched: Watched,
-) -> None:
-    assert filters_of(watched).table.textElideMode() is Qt.TextElideMode.ElideMiddle
-    metrics = filters_of(watched).table.fontMetrics()
-    names = [f"Full collection of all generations {end}" for end in ("begins", "ends")]
-    short = {metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, 120) for name in names}
-    assert len(short) == 2
+def test_names_of_events_are_shortened_where_they_are_alike(qtbot: QtBot) -> None:
+    names = (
+        *(f"Full collection of all generations {end}" for end in ("begins", "ends")),
+        *(f"Full: {phase} ends" for phase in ("mark", "sweep", "free lists", "finalisers")),
+    )
+    rows = [
+        EventRow(name, "", 0, EventFilter(event=number), False) for number, name in enumerate(names)
+    ]
+    panel = FilterPanel(Theme.DARK, lambda _event: None)
+    qtbot.addWidget(panel)
+    panel.show_events(rows, "")
+    metrics, short = panel.table.fontMetrics(), set()
+    for number, name in enumerate(names):
+        option = QStyleOptionViewItem()
+        panel._names.initStyleOption(option, panel.model.index(number, 0))
+        short.add(metrics.elidedText(name, option.textElideMode, 80))
+    assert len(short) == len(names), short
