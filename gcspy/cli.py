@@ -54,7 +54,7 @@ _COMMANDS = {
     },
     "Teach": {
         "demo": "Show a demo program, simulate a collector, or take a lesson.",
-        "lesson": "Write, verify and mark code of students, check lessons, and write them as HTML files.",
+        "lesson": "Verify and mark students' code, check lessons, and export them as HTML files.",
     },
     "Files": {
         "files.info": "Summarise a recording.",

@@ -126,8 +126,8 @@ def command(
     --inject and --mode stopped change that. Attaching needs the same permissions as a debugger.
     The process keeps running when the window is closed, at Ctrl-C, and when gcspy is killed.
 
-    A process that `gcspy trace` runs is shown from its trace, which grows: with every object, its
-    site, and the past. --driver NAME attaches to the process itself.
+    A process that was started by `gcspy trace` is shown from its trace file: every object, with its
+    allocation site and its history. --driver NAME attaches to the process itself.
     """
     values = driver_values_of(driver_values, inject=inject, mode=mode, count=count)
     if tree:

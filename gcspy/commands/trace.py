@@ -46,12 +46,12 @@ _SAMPLE_BYTES = 16384
     "--attach",
     type=int,
     metavar="PID",
-    help="Refused: to put code into a running process is not safe. Says what to do instead.",
+    help="Not supported: it is not safe to load code into a running process. Prints what to do instead.",
 )
 @click.option(
     "--no-names",
     is_flag=True,
-    help="Leave functions and lines of sites as addresses: naming takes time at the end.",
+    help="Write sites as addresses, without names of functions and lines. Saves time at the end.",
 )
 @click.option("-m", "module", is_flag=True, help="Run PROGRAM as a module, like python -m.")
 @click.option("-c", "code", is_flag=True, help="Run PROGRAM as Python source text, like python -c.")
@@ -67,7 +67,7 @@ _SAMPLE_BYTES = 16384
     default=_SAMPLE_BYTES,
     show_default=True,
     metavar="BYTES",
-    help="Programs of java: trace one object for about BYTES that a thread allocates. 0: each, which takes many times as long.",
+    help="Java programs: trace on average one object per BYTES that a thread allocates. 0: every object, which takes many times as long.",
 )
 @click.option(
     "--native",
@@ -105,8 +105,8 @@ def command(
       gcspy replay server.gctrace              the heap at any moment, in a window
 
     A library that is loaded into the program writes to memory that it shares with gcspy; gcspy
-    writes the file. So the trace of a program that is killed is whole, and the end of gcspy leaves
-    the program running. Programs that are linked statically, or run with other rights (setuid),
+    writes the file. If the program is killed, its trace is complete; if gcspy is killed, the
+    program keeps running. Programs that are linked statically, or run with other rights (setuid),
     are not traced.
 
     A summary is printed on standard error when the program ends, and its exit code is the

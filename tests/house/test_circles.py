@@ -17,6 +17,8 @@ from tests.house.rooms import PACKAGES, modules, parsed
 _MOST_OF_TYPES = 3
 """Modules in a circle that some imports of types close."""
 
+_HAVE_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+
 Graph = Mapping[str, frozenset[str]]
 
 
@@ -32,7 +34,7 @@ def targets(tree: ast.AST, known: Iterable[str], *, types: bool) -> frozenset[st
     waiting = [tree]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not types:
+        if not types and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             waiting += node.orelse
             continue
         if isinstance(node, ast.Import):
@@ -41,7 +43,9 @@ def targets(tree: ast.AST, known: Iterable[str], *, types: bool) -> frozenset[st
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 found.add(inner if inner in known else node.module)
-        waiting += ast.iter_child_nodes(node)
+        # Most nodes are expressions, which have no imports.
+        inner_nodes = ast.iter_child_nodes(node)
+        waiting += (one for one in inner_nodes if isinstance(one, _HAVE_STATEMENTS))
     return frozenset(found & set(known))
 
 

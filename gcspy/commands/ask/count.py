@@ -91,11 +91,11 @@ def command(
 ) -> int:
     """Run a Python or Java program and count its allocations by line.
 
-    PROGRAM is a Python program, or `java` with its arguments. --attach counts in a JVM that runs.
+    PROGRAM is a Python program, or `java` with its arguments. --attach counts in a running JVM.
 
     Counts are exact, also after exceptions and with threads. They are executions of the lines' own
-    instructions: a call counts once, whatever the function allocates. Functions written in C are
-    not looked into. Forked child processes are not counted.
+    instructions: a call counts once, whatever the function allocates. Allocations inside functions
+    written in C are not counted, nor are those of forked child processes.
 
     The table is printed on standard error when the program ends, and its exit code is the
     program's. With --json all sites are one JSON object on standard error.

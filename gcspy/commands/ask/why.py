@@ -39,7 +39,7 @@ _MOST_EXPLAINED = 3
 @click.option(
     "--tree",
     is_flag=True,
-    help="Watch PID and all its descendants, then say why those grow that grow most.",
+    help="Watch PID and all its descendants, then explain the growth of the three that grow most.",
 )
 @top_option(1000)
 @hold_option

@@ -30,7 +30,7 @@ _SUBCOMMANDS = ("template", "verify", "check", "mark", "translate")
 @click.option("--force", is_flag=True, help="With --html: overwrite an existing file.")
 @click.pass_context
 def command(context: click.Context, html: str | None, output: Path | None, force: bool) -> None:
-    """Write, verify and mark code of students, check lessons, and write them as HTML files.
+    """Verify and mark students' code, check lessons, and export them as HTML files.
 
     LESSON is a name from `gcspy demo --list`, or a file of your own. `gcspy demo LESSON` shows one.
     `gcspy lesson --html LESSON -o FILE.html` writes one file for any web browser, with pictures,

@@ -34,7 +34,7 @@ __all__ = ["command"]
 @top_option(20)
 @output_options
 def command(trace: Path, within_bytes: int | None, **options: Any) -> None:
-    """Show what is allocated only to be freed soon, by site and type.
+    """Show short-lived allocations by site and type.
 
     Temporary objects come first: a loop that makes them can often reuse one. Half of the objects
     that died lived for at most as many further bytes of allocation as the column "Median life" has.

@@ -39,7 +39,7 @@ __all__ = ["command"]
 def command(
     trace: Path, at: str, since: str | None, by: str, top: int, as_json: bool, **search: str | None
 ) -> None:
-    r"""Show which sites and types the bytes of the heap belong to, at any time of a trace.
+    r"""Show live bytes by site and type, at any time of a trace.
 
     \b
       gcspy objects live TRACE --at peak                  when most bytes were live
