@@ -448,6 +448,28 @@ static inline void gct_put_column(struct gct_payload *payload, int column, int64
     payload->bytes = at;
 }
 
+/* The same for values below 128 as bytes, which are going to be compressed. */
+static inline void gct_put_byte_column(struct gct_payload *payload, int column, const uint8_t *values, int64_t count)
+{
+    uint8_t differ = 0;
+    for (int64_t i = 0; i < count; i++)
+        differ |= values[i] ^ values[0];
+    if (count == 0 || (!differ && values[0] == 0 && column != GCT_COLUMN_KIND))
+        return;
+    uint8_t *start = payload->bytes;
+    if (differ)
+        memcpy(start, values, (size_t)count);
+    else
+        gct_put64(start, values[0]);
+    payload->bytes += differ ? count : 8;
+    uint8_t *entry = payload->entries + GCT_ENTRY_BYTES * payload->columns++;
+    entry[0] = (uint8_t)column;
+    entry[1] = differ ? GCT_PLANES : GCT_CONSTANT;
+    entry[2] = differ ? 1 : 0;
+    entry[3] = 0;
+    gct_put32(gct_put32(entry + 4, (uint32_t)count), (uint32_t)(payload->bytes - start));
+}
+
 /*
  * The same for values below 1 << 31, which are many and come from a program that runs: each loop is one that a compiler makes vectors of. Values stay.
  */

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 from gcspy_objects.gctrace.address_model import AddressParameters
+from gcspy_objects.gctrace.blocks import FASTEST_LEVEL
 from gcspy_objects.gctrace.events import EventColumns
 from gcspy_objects.gctrace.writer import TraceWriter
 from gcspy_objects.records import RecordKind
@@ -55,7 +56,7 @@ class TraceFile:
         self._writer: TraceWriter | None = None
         try:
             self._file = path.open("wb")
-            self._writer = TraceWriter(self._file, header, parameters)
+            self._writer = TraceWriter(self._file, header, parameters, level=FASTEST_LEVEL)
             self._file.flush()
         except OSError as error:
             self._failed(error)

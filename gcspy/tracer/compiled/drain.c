@@ -215,8 +215,10 @@ static inline void tell_time(struct drain *drain) {
         put_stamp(&drain->block, drain->time - drain->stamp);
         drain->stamp = drain->time;
     }
-    drain->counters[EVENTS]++;
 }
+
+/* How many events there were so far; others than those of the block under way are counted when it is taken. */
+static int64_t events_of(const struct drain *drain) { return drain->counters[EVENTS] + drain->block.events; }
 
 static inline void die(struct drain *drain, const struct queue *queue, uint64_t address, const struct life *life) {
     uint64_t size = life_size(life), ordinal = life_ordinal(life);
@@ -227,7 +229,7 @@ static inline void die(struct drain *drain, const struct queue *queue, uint64_t 
     uint64_t age = ordinal >= drain->block.first_ordinal && ordinal < LAST_ORDINAL && !(life->what & LIFE_MOVED) ? drain->next_ordinal - ordinal : 0;
     tell_time(drain);
     put_free(&drain->block, queue->number, address, age, size);
-    drain->counters[FREES]++, drain->counters[LIVE_BLOCKS]--, drain->counters[LIVE_BYTES] -= (int64_t)size;
+    drain->counters[LIVE_BYTES] -= (int64_t)size;
 }
 
 static inline void begin_life(struct drain *drain, const struct queue *queue, struct life *place, uint64_t address, uint64_t size, uint32_t site, uint32_t type, int detail) {
@@ -240,7 +242,7 @@ static inline void begin_life(struct drain *drain, const struct queue *queue, st
     *place = life_of(drain->next_ordinal++, size, site, type);
     tell_time(drain);
     put_allocation(&drain->block, detail, queue->number, address, size, site, type);
-    drain->counters[ALLOCATIONS]++, drain->counters[LIVE_BLOCKS]++, drain->counters[LIVE_BYTES] += (int64_t)size;
+    drain->counters[LIVE_BYTES] += (int64_t)size;
 }
 
 static uint64_t word_at(const uint8_t *at) {
@@ -259,7 +261,7 @@ static int pass_on(struct drain *drain, struct passed *out, const struct queue *
     if (out->used + 32 + bytes > out->room) return 0;
     uint32_t frame = kind == META_FRAME && bytes > 16 ? new_frame(&drain->sites, word_at(from), 0) : 0;
     uint32_t head[6] = {kind, argument, (uint32_t)bytes, queue->number, queue->tid, frame};
-    uint64_t event = (uint64_t)drain->counters[EVENTS];
+    uint64_t event = (uint64_t)events_of(drain);
     memcpy(out->bytes + out->used, head, 24);
     memcpy(out->bytes + out->used + 24, &event, 8);
     memcpy(out->bytes + out->used + 32, from, bytes);
@@ -355,13 +357,18 @@ static void forget_fork(struct drain *drain, size_t one) {
     memmove(&drain->forks[one], &drain->forks[one + 1], (drain->fork_count - one) * sizeof *drain->forks);
 }
 
+static int64_t live_blocks(const struct drain *drain) {
+    return drain->counters[LIVE_BLOCKS] + drain->block.allocations - drain->block.frees;
+}
+
 static void note_fork(struct drain *drain, uint32_t number) {
-    size_t live = drain->counters[LIVE_BLOCKS] > 0 ? (size_t)drain->counters[LIVE_BLOCKS] : 0;
+    int64_t lived = live_blocks(drain);
+    size_t live = lived > 0 ? (size_t)lived : 0;
     while (drain->fork_count && (drain->fork_count == MOST_FORKS || drain->fork_blocks + live > MOST_FORK_BLOCKS)) forget_fork(drain, 0);
     struct placed *made = live <= MOST_FORK_BLOCKS ? malloc(live * sizeof *made + 1) : NULL;
     if (made == NULL) return;
     struct fork *fork = &drain->forks[drain->fork_count++];
-    *fork = (struct fork){number, made, 0, drain->counters[EVENTS]};
+    *fork = (struct fork){number, made, 0, events_of(drain)};
     uint64_t at = 0, address;
     const struct life *life;
     while ((size_t)fork->count < live && next_life(&drain->lives, &at, &address, &life))
@@ -588,6 +595,8 @@ GCSPY_LOOP int64_t drain_merge(int64_t handle, struct u8s meta, struct i64s coun
     drain->counters[FRAMES] = (int64_t)drain->sites.frame_count, drain->counters[SITES] = drain->sites.site_count;
     drain->counters[LAST_STAMP] = (int64_t)(drain->stamp - drain->started);
     for (int64_t index = 0; index < COUNTERS && index < counters.length; index++) counters.at[index] = drain->counters[index];
+    counters.at[EVENTS] = events_of(drain), counters.at[LIVE_BLOCKS] = live_blocks(drain);
+    counters.at[ALLOCATIONS] += drain->block.allocations, counters.at[FREES] += drain->block.frees;
     return again;
 }
 
@@ -613,6 +622,8 @@ GCSPY_LOOP int64_t drain_encode(int64_t handle, struct u8s payload, struct i64s 
     struct drain *drain = (struct drain *)(intptr_t)handle;
     size_t bytes = encode_block(&drain->block, payload.at);
     facts.at[0] = drain->block.events, facts.at[1] = drain->block.other_threads ? -1 : (int64_t)drain->block.first_thread;
+    drain->counters[EVENTS] = events_of(drain), drain->counters[LIVE_BLOCKS] = live_blocks(drain);
+    drain->counters[ALLOCATIONS] += drain->block.allocations, drain->counters[FREES] += drain->block.frees;
     empty_block(&drain->block, drain->next_ordinal);
     return (int64_t)bytes;
 }

@@ -15,11 +15,11 @@
 struct event_block {
     /* A value for each row; for each event; for each event of some kinds. */
     uint8_t *kind, *detail;
-    uint32_t *thread, *age, *type, *site, *length;
+    uint32_t *thread, *age, *type, *site, *length; /* `thread`, `type`: filled from the first one that is another on */
     int64_t *stamp, *value, *freed, *size, *address, *to, *amount;
     int64_t rows, events, stamps, allocations, frees, old, types, sites, addresses, moves, amounts;
-    uint32_t first_thread, other_threads, details, any_site;
-    int has_length;
+    uint32_t first_thread, first_type, any_site;
+    int other_threads, other_types, has_detail, has_length;
     /* The model of addresses: section 4.4. */
     int32_t *heads, *next;
     int64_t *where;
@@ -42,6 +42,7 @@ static int begin_block(struct event_block *block) {
     block->heads = (int32_t *)(void *)at, at += GCT_CLASSES * 4;
     block->kind = at, block->detail = at + rows;
     memset(block->length, 0, rows * 4);
+    memset(block->detail, 0, rows);
     memset(block->heads, -1, GCT_CLASSES * 4);
     return 1;
 }
@@ -49,20 +50,39 @@ static int begin_block(struct event_block *block) {
 /* Forget the events; `ordinal`: of the next ALLOCATE. */
 static void empty_block(struct event_block *block, uint64_t ordinal) {
     if (block->has_length) memset(block->length, 0, (size_t)block->types * 4);
+    if (block->has_detail) memset(block->detail, 0, (size_t)block->events);
     memset(block->heads, -1, GCT_CLASSES * 4);
     block->rows = block->events = block->stamps = block->allocations = block->frees = block->old = block->types = block->sites = 0;
     block->addresses = block->moves = block->amounts = block->top = block->pushed = 0;
-    block->other_threads = block->details = block->any_site = 0, block->has_length = 0;
+    block->any_site = 0, block->other_threads = block->other_types = block->has_detail = block->has_length = 0;
     block->first_ordinal = ordinal;
+}
+
+/* Most blocks have events of one thread, or objects of one type: then nothing is stored for each. */
+static __attribute__((noinline)) void put_other(uint32_t *column, int64_t count, uint32_t first) {
+    for (int64_t one = 0; one < count; one++) column[one] = first;
 }
 
 static inline void put_event(struct event_block *block, int kind, int detail, uint32_t thread) {
     int64_t event = block->events++;
     block->kind[block->rows++] = (uint8_t)kind;
-    block->detail[event] = (uint8_t)detail, block->details |= (uint32_t)detail;
-    block->thread[event] = thread;
-    if (event == 0) block->first_thread = thread;
-    block->other_threads |= thread ^ block->first_thread;
+    if (detail) block->detail[event] = (uint8_t)detail, block->has_detail = 1;
+    if (block->other_threads) block->thread[event] = thread;
+    else if (event == 0) block->first_thread = thread;
+    else if (thread != block->first_thread) {
+        put_other(block->thread, event, block->first_thread);
+        block->thread[event] = thread, block->other_threads = 1;
+    }
+}
+
+static inline void put_type(struct event_block *block, uint32_t type) {
+    int64_t row = block->types++;
+    if (block->other_types) block->type[row] = type;
+    else if (row == 0) block->first_type = type;
+    else if (type != block->first_type) {
+        put_other(block->type, row, block->first_type);
+        block->type[row] = type, block->other_types = 1;
+    }
 }
 
 static inline void put_stamp(struct event_block *block, uint64_t later) {
@@ -84,7 +104,7 @@ static inline void put_allocation(struct event_block *block, int detail, uint32_
     if (!hit || off) block->top = here + c;
     block->value[block->allocations] = (int64_t)gct_zigzag(off);
     block->size[block->allocations++] = (int64_t)size;
-    block->type[block->types++] = type;
+    put_type(block, type);
     block->site[block->sites++] = site, block->any_site |= site;
 }
 
@@ -123,8 +143,8 @@ static void put_mapping(struct event_block *block, int kind, uint32_t thread, ui
 static void put_collection(struct event_block *block, int kind, int detail, uint32_t thread, uint64_t millis, int64_t number) {
     put_event(block, kind, detail, thread);
     put_address(block, 0), put_amount(block, millis);
-    block->type[block->types] = 0;
-    block->length[block->types++] = (uint32_t)number, block->has_length = 1;
+    block->length[block->types] = (uint32_t)number, block->has_length = 1;
+    put_type(block, 0);
 }
 
 static void put_lost(struct event_block *block, uint32_t thread, uint64_t events) {
@@ -150,13 +170,9 @@ static void put_ints(struct gct_payload *payload, int column, const uint32_t *va
 /* Encode the block as a payload of EVENTS, of at most gct_payload_bytes(BLOCK_ROWS) bytes; returns how many. */
 static size_t encode_block(struct event_block *block, uint8_t *out) {
     struct gct_payload payload = gct_begin_payload(out);
-    for (int64_t row = 0; row < block->rows; row++) block->narrow[row] = block->kind[row];
-    put_ints(&payload, GCT_COLUMN_KIND, block->narrow, block->rows);
+    gct_put_byte_column(&payload, GCT_COLUMN_KIND, block->kind, block->rows);
     if (block->other_threads) put_ints(&payload, GCT_COLUMN_THREAD, block->thread, block->events);
-    if (block->details) {
-        for (int64_t event = 0; event < block->events; event++) block->narrow[event] = block->detail[event];
-        put_ints(&payload, GCT_COLUMN_DETAIL, block->narrow, block->events);
-    }
+    if (block->has_detail) gct_put_byte_column(&payload, GCT_COLUMN_DETAIL, block->detail, block->events);
     put_longs(&payload, block, GCT_COLUMN_STAMP, block->stamp, block->stamps, 0, 0);
     if (block->allocations) {
         put_longs(&payload, block, GCT_COLUMN_ALLOCATED, block->value, block->allocations, 0, 1);
@@ -168,6 +184,7 @@ static size_t encode_block(struct event_block *block, uint8_t *out) {
     put_longs(&payload, block, GCT_COLUMN_TO, block->to, block->moves, 0, 0);
     put_longs(&payload, block, GCT_COLUMN_SIZE, block->size, block->allocations, 0, 0);
     put_longs(&payload, block, GCT_COLUMN_AMOUNT, block->amount, block->amounts, 0, 0);
+    if (!block->other_types) put_other(block->type, block->types, block->first_type);
     put_ints(&payload, GCT_COLUMN_TYPE, block->type, block->types);
     if (block->any_site) put_ints(&payload, GCT_COLUMN_SITE, block->site, block->sites);
     if (block->has_length) put_ints(&payload, GCT_COLUMN_LENGTH, block->length, block->types);

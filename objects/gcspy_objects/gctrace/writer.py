@@ -15,7 +15,7 @@ import numpy as np
 
 from gcspy_objects.gctrace.accesses import encode_access
 from gcspy_objects.gctrace.address_model import AddressParameters
-from gcspy_objects.gctrace.blocks import make_block, make_prefix
+from gcspy_objects.gctrace.blocks import NORMAL_LEVEL, make_block, make_prefix
 from gcspy_objects.gctrace.definitions import write_pairs
 from gcspy_objects.gctrace.events import EventColumns, encode_events
 from gcspy_objects.gctrace.layout import ANY_THREAD, BlockKind
@@ -33,6 +33,7 @@ class TraceWriter:
         file: Where to; it is not closed.
         header: Keys and values of the HEADER beside `run`, `part` and `order`; they may have these, too.
         parameters: To predict addresses; None: addresses are stored as differences.
+        level: Of zstd.
 
     Attributes:
         bytes: How many were written.
@@ -44,9 +45,12 @@ class TraceWriter:
         file: IO[bytes],
         header: Mapping[str, str],
         parameters: AddressParameters | None = None,
+        *,
+        level: int = NORMAL_LEVEL,
     ) -> None:
         self._file = file
         self._parameters = parameters
+        self._level = level
         self.bytes = self.events = 0
         self._write(make_prefix())
         facts = {
@@ -62,7 +66,7 @@ class TraceWriter:
         """Write definitions that `gctrace.definitions` packed."""
         payload = b"".join(definitions)
         if payload:
-            self._write(make_block(BlockKind.DEFINITIONS, payload))
+            self._write(make_block(BlockKind.DEFINITIONS, payload, level=self._level))
 
     def write(
         self, events: EventColumns, *, thread: int = ANY_THREAD, first_stamp: int = 0
@@ -88,6 +92,7 @@ class TraceWriter:
             make_block(
                 BlockKind.EVENTS,
                 payload,
+                level=self._level,
                 thread=thread,
                 events=events,
                 first_stamp=first_stamp,
