@@ -5,6 +5,8 @@
 Beside them, where they are installed: heaptrack for native programs, tracemalloc and memray (in both of its modes) for programs of Python;
 their own processes are counted as well.
 
+Programs of Python: five small ones that do little but allocate, and, where the interpreter has the package pyperformance, five of its.
+
 Two ratios for each kind of stack: of the program alone, whose threads wait for nobody else, and with gcspy's own process, which
 works on another core. Programs that are not installed are left out.
 """
@@ -110,6 +112,20 @@ for turn in range(20):
     pairs = list(zip(values, reversed(values)))
 """,
 }
+_PYPERFORMANCE = {
+    "deltablue": "for _ in range(60): run['delta_blue'](300)",
+    "float": "for _ in range(4): run['benchmark'](100000)",
+    "go": "for _ in range(3): run['versus_cpu']()",
+    "nqueens": "for _ in range(5): run['bench_n_queens'](8)",
+    "raytrace": "run['bench_raytrace'](2, 100, 100, None)",
+}
+"""Programs of the package pyperformance, where an interpreter has it: what is called of each, with the numbers that it has there."""
+_OF_PYPERFORMANCE = """
+import os, pyperformance, runpy
+folder = os.path.join(os.path.dirname(pyperformance.__file__), "data-files", "benchmarks", "bm_{name}")
+run = runpy.run_path(os.path.join(folder, "run_benchmark.py"))
+{call}
+"""
 _MEMRAY = (
     "import runpy, sys, memray; sys.argv = sys.argv[1:]\n"
     "with memray.Tracker(sys.argv[0], trace_python_allocators={allocators}):\n    exec(compile({text!r}, '<text>', 'exec'), {{'__name__': '__main__'}})"
@@ -251,6 +267,16 @@ def native_programs(folder: Path) -> Iterator[tuple[str, list[str]]]:
     yield "python", [sys.executable, "-c", _PYTHON["words"]]
 
 
+def python_programs(python: str) -> Iterator[tuple[str, str]]:
+    """Yield programs for an interpreter: names and texts."""
+    yield from _PYTHON.items()
+    if not subprocess.run(
+        [python, "-c", "import pyperformance, pyperf"], check=False, capture_output=True
+    ).returncode:
+        for name, call in _PYPERFORMANCE.items():
+            yield name, _OF_PYPERFORMANCE.format(name=name, call=call)
+
+
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks traced_programs")
@@ -264,7 +290,9 @@ def main() -> None:
             (name, command, None) for name, command in native_programs(Path(place))
         ]
         for python in options.python or [sys.executable]:
-            programs += [(name, [python, "-c", text], text) for name, text in _PYTHON.items()]
+            programs += [
+                (name, [python, "-c", text], text) for name, text in python_programs(python)
+            ]
         for name, command, text in programs:
             if not options.only or name in options.only:
                 compare(
