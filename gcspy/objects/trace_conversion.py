@@ -263,6 +263,16 @@ def recording_in_thread(path: Path, options: TracedOptions, file: Path) -> Itera
             thread.join()
 
 
+def _identity(trace: Trace) -> bytes:
+    """Return what no other trace has, 16 bytes; empty: its format has nothing like that."""
+    from gcspy_objects.gctrace.reader import GCspyTrace
+
+    if isinstance(trace, GCspyTrace):
+        with suppress(ValueError):
+            return bytes.fromhex(trace.header.get("run", ""))[:16]
+    return b""
+
+
 @contextmanager
 def traced_recording(
     path: Path, options: TracedOptions, progress: Progress | None = None
@@ -278,6 +288,7 @@ def traced_recording(
     from gcspy_protocol.details import HEAP_KINDS
     from gcspy_replay.file import FileStore
 
+    from gcspy.objects.trace_bookmarks import TraceBookmarks
     from gcspy_server.api import HeapQuestion, HeapQuestionKind
 
     with ExitStack() as stack:
@@ -289,6 +300,9 @@ def traced_recording(
         else:
             session = TracedSession(stack.enter_context(opened_heap(path, progress)), options)
             record_trace(session, FileStore(file), progress, path=path)
+        bookmarks = TraceBookmarks(path, _identity(session.heap.trace), file, session.events)
+        stack.enter_context(bookmarks.following())
+        notes = (*session.notes, *filter(None, [bookmarks.note]))
         query_service = TraceQueries(session)
         stack.callback(query_service.close)
 
@@ -313,4 +327,4 @@ def traced_recording(
                 extent=shown.extent,
             )
 
-        yield TracedRecording(file, tell, session.notes)
+        yield TracedRecording(file, tell, notes)

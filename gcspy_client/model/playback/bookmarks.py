@@ -50,7 +50,15 @@ class Bookmarks:
         self.version = 0
         self._path = None if path is None else sidecar_path(path)
         self._recording = recording
+        self._read_at = self._changed_at()
         self._added = self._now()
+
+    def _changed_at(self) -> int:
+        """When the sidecar file changed last, nanoseconds; 0: there is none."""
+        try:
+            return 0 if self._path is None else self._path.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def _now(self) -> Sidecar:
         """The current content: other windows may have written since."""
@@ -130,6 +138,18 @@ class Bookmarks:
         self._added = now
         self.version += changed
         return changed
+
+    def follow_file(self) -> bool:
+        """Read the sidecar again if it has changed; return whether there was anything.
+
+        Raises:
+            RecordingError: As in the constructor.
+        """
+        changed_at = self._changed_at()
+        if changed_at == self._read_at:
+            return False
+        self._read_at = changed_at
+        return self.refresh()
 
     def add(
         self,

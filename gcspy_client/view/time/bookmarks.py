@@ -94,6 +94,10 @@ class BookmarkStore(QObject):
         """Forget those in memory that belong to another session, or to events that are no longer kept."""
         welcome = self._session.live.welcome
         version = self.marks.version
+        try:
+            self.marks.follow_file()
+        except RecordingError as error:
+            self.refused.emit(str(error))
         if welcome is not None and welcome.session != self._identity:
             if self._identity:
                 self.marks.clear()
