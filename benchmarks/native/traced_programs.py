@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.harness.figures import tell
-from gcspy.tracer.traced_run import PythonProgram, TracedRun, TraceSettings
+from gcspy.tracer.java_agent import java_agent
+from gcspy.tracer.traced_run import JavaProgram, PythonProgram, TracedRun, TraceSettings
 
 __all__ = ["main"]
 
@@ -112,6 +113,21 @@ for turn in range(20):
     pairs = list(zip(values, reversed(values)))
 """,
 }
+_JAVA = """
+class Trees {
+    Trees left, right;
+    static Trees make(int depth) {
+        Trees made = new Trees();
+        if (depth > 0) { made.left = make(depth - 1); made.right = make(depth - 1); }
+        return made;
+    }
+    public static void main(String[] words) {
+        Trees kept = make(15);
+        for (int turn = 0; turn < Integer.parseInt(words[0]); turn++) kept.left = make(11);
+    }
+}
+"""
+_JAVA_TURNS = "20000"
 _PYPERFORMANCE = {
     "deltablue": "for _ in range(60): run['delta_blue'](300)",
     "float": "for _ in range(4): run['benchmark'](100000)",
@@ -154,10 +170,10 @@ def plain_secs(command: list[str]) -> float:
     return _children_secs() - before
 
 
-def traced_cost(command: list[str], stacks: str, python: str | None, folder: Path) -> _Cost:
+def traced_cost(
+    command: list[str], settings: TraceSettings, how: PythonProgram | JavaProgram | None
+) -> _Cost:
     """Return the cost of a traced program."""
-    settings = TraceSettings(output=folder / "trace", stacks=stacks)
-    how = None if python is None else PythonProgram(interpreter=python, form="code")
     before, own = _children_secs(), time.process_time()
     with TracedRun(command, settings, how) as run:
         run.follow(lambda _definitions: b"")
@@ -214,7 +230,9 @@ def compare(
         alone, both = [], []
         for _ in range(rounds):
             base = plain_secs(plain)
-            cost = traced_cost(command, stacks, python, folder)
+            settings = TraceSettings(output=folder / "trace", stacks=stacks)
+            how = None if python is None else PythonProgram(interpreter=python, form="code")
+            cost = traced_cost(command, settings, how)
             alone.append(cost.program / base)
             both.append((cost.program + cost.gcspy) / base)
         program, all_of_it = statistics.median(alone), statistics.median(both)
@@ -267,6 +285,42 @@ def native_programs(folder: Path) -> Iterator[tuple[str, list[str]]]:
     yield "python", [sys.executable, "-c", _PYTHON["words"]]
 
 
+def compare_java(rounds: int, folder: Path) -> None:
+    """Measure a JVM whose objects move: without gcspy, traced at three rates, and with a recording of Java Flight Recorder."""
+    if shutil.which("javac") is None or shutil.which("java") is None:
+        print("no JDK: nothing measured for Java")
+        return
+    (folder / "Trees.java").write_text(_JAVA)
+    subprocess.run(["javac", "-d", str(folder), str(folder / "Trees.java")], check=True)
+    plain = ["java", "-XX:+UseSerialGC", "-Xmx64m", "-cp", str(folder), "Trees", _JAVA_TURNS]
+    recorded = [plain[0], f"-XX:StartFlightRecording=filename={folder}/other.jfr,settings=profile", *plain[1:]]  # fmt: skip
+    for stacks, sample in (("full", 524288), ("full", 16384), ("caller", 1024)):
+        ratios, costs = [], []
+        for _ in range(rounds):
+            base = plain_secs(plain)
+            settings = TraceSettings(output=folder / "trace", stacks=stacks)
+            cost = traced_cost(
+                plain, settings, JavaProgram(agent=java_agent(plain[1:]), sample_bytes=sample)
+            )
+            ratios.append((cost.program + cost.gcspy) / base)
+            costs.append(cost)
+        one = costs[-1]
+        print(
+            f"java       {stacks:6} 1 in {sample:7,} B  with gcspy x{statistics.median(ratios):.2f}; {one.events:,} events,"
+            f" {one.file_bytes / max(one.events, 1):.2f} B each; base {base:.2f} s; load {os.getloadavg()[0]:.1f}",
+            flush=True,
+        )
+    ratios = []
+    for _ in range(rounds):
+        base = plain_secs(plain)
+        spent, size = other_cost(recorded, folder)
+        ratios.append(spent / base)
+    print(
+        f"java       JFR, profile       x{statistics.median(ratios):.2f}; {size:,} B; load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+
+
 def python_programs(python: str) -> Iterator[tuple[str, str]]:
     """Yield programs for an interpreter: names and texts."""
     yield from _PYTHON.items()
@@ -293,6 +347,8 @@ def main() -> None:
             programs += [
                 (name, [python, "-c", text], text) for name, text in python_programs(python)
             ]
+        if not options.only or "java" in options.only:
+            compare_java(options.rounds, Path(place))
         for name, command, text in programs:
             if not options.only or name in options.only:
                 compare(
