@@ -78,30 +78,28 @@ class CodeUnit:
         """Set its sites, once it has a version."""
         if self.graph is None or self.latest is None:
             return
-        counted = self.latest.counts()
+        counted = self.latest.counted_rows
         sites: list[Site] = [
             *self.graph.direct,
             *(each for block in self.graph.blocks for each in block.sites),
         ]
+        sites = [site for site in sites if site.row in counted]
+        self.rows = tuple(site.row for site in sites)
+        if not sites:
+            return
+        found = self.graph.instructions
+        file, function = self.original.co_filename, self.original.co_qualname
         positions = list(self.original.co_positions())
-        starts = self.graph.instructions.places
-        self.rows = tuple(site.row for site in sites if site.row in counted)
-        self.places = tuple(
-            SitePlace(
-                self.original.co_filename,
-                positions[starts[site.row]][0] or 0,
-                _from_one(positions[starts[site.row]][2]),
-                self.original.co_qualname,
-                site.what,
-                site.always,
-                bytes_of(
-                    self.graph.instructions.ops[site.row],
-                    self.graph.instructions.arguments[site.row],
-                ),
+        places = []
+        for site in sites:
+            line, _, column, _ = positions[found.places[site.row]]
+            size = bytes_of(found.ops[site.row], found.arguments[site.row])
+            places.append(
+                SitePlace(
+                    file, line or 0, _from_one(column), function, site.what, site.always, size
+                )
             )
-            for site in sites
-            if site.row in counted
-        )
+        self.places = tuple(places)
 
 
 def sums_of(

@@ -252,6 +252,15 @@ class InstrumentedCode:
             leaving[vertex] = leaving.get(vertex, 0) + count
         return self._solver.flows(counts, leaving)
 
+    @property
+    def counted_rows(self) -> set[int]:
+        """Rows of the sites that have a count."""
+        found = set(self._site_counters)
+        if self._solver is not None:
+            for block in self.plan.network.block_edges:
+                found.update(site.row for site in self._graph.blocks[block].sites)
+        return found
+
     def counts_of(self, values: Sequence[int], left: Mapping[Position, int]) -> dict[int, int]:
         """Return how often each site ran, by its row; the arguments are those of `flows_of`."""
         found = dict(zip(self._site_counters, values, strict=False))

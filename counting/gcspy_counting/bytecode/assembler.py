@@ -8,12 +8,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import add
 from types import CodeType
 from typing import Any
 
 from gcspy_counting.bytecode.exception_table import Cover, exception_table
 from gcspy_counting.bytecode.instructions import Instructions
-from gcspy_counting.bytecode.line_table import line_table, read_line_table
+from gcspy_counting.bytecode.line_table import LineRuns, line_table
 from gcspy_counting.bytecode.opcodes import (
     BACKWARD_CHECKED,
     BACKWARD_UNCHECKED,
@@ -21,10 +23,10 @@ from gcspy_counting.bytecode.opcodes import (
     CALL_HOOK,
     COUNTER_TAIL,
     EXTENDED_ARG,
+    JUMPS,
     OP,
     forward_form,
     is_backward,
-    normal_argument,
 )
 
 __all__ = ["Additions", "Assembled", "assemble"]
@@ -90,7 +92,9 @@ _CLEANUP = -2
 class _Stream:
     """New instructions as columns; a target is an item, and a label is where jumps to an original row go."""
 
-    def __init__(self, constants: list[Any]) -> None:
+    def __init__(self, found: Instructions, constants: list[Any]) -> None:
+        self._found = found
+        self._arguments = found.normal_arguments
         self.ops: list[int] = []
         self.arguments: list[int] = []
         self.targets: list[int] = []
@@ -108,6 +112,17 @@ class _Stream:
         self.targets.append(target)
         self.origins.append(origin)
         self.rows.append(row)
+
+    def copy(self, begin: int, end: int) -> range:
+        """Add original instructions as they are, from a row to a row; return where they are."""
+        first = len(self.ops)
+        if begin < end:
+            self.ops += self._found.ops[begin:end]
+            self.arguments += self._arguments[begin:end]
+            self.targets += self._found.targets[begin:end]
+            self.origins += range(begin, end)
+            self.rows += range(begin, end)
+        return range(first, len(self.ops))
 
     def constant(self, value: Any) -> int:
         at = self._constant_at.get(id(value))
@@ -142,29 +157,33 @@ def _main_part(
     stream: _Stream, found: Instructions, additions: Additions
 ) -> tuple[list[int], list[tuple[int, list[Any]]]]:
     """Write the original instructions and what stands between them; return the labels, and jumps that need a detour."""
-    labels = [0] * len(found)
+    labels: list[int] = []
     detours: list[tuple[int, list[Any]]] = []
     inside, before, handlers = additions.inside, additions.before, additions.handlers
     push = OP["PUSH_EXC_INFO"]
-    ops, arguments, targets = found.ops, found.arguments, found.targets
-    for row, op in enumerate(ops):
+    ops, targets = found.ops, found.targets
+    copied = 0
+    for row in sorted({*inside, *before, *handlers, *additions.jumps}):
+        labels += stream.copy(copied, row)
         if row in before:
             stream.count(before[row], row)
-        labels[row] = len(stream.ops)
+        labels.append(len(stream.ops))
         hook = handlers.get(row)
+        op = ops[row]
         if hook is not None and op != push:
             _handler_call(stream, hook, row)
         if row in inside:
             stream.count(inside[row], row)
-        target = targets[row]
         if row in additions.jumps:
             detours.append((len(stream.ops), additions.jumps[row]))
-            stream.add(forward_form(op), 0, row, target, row)
-            continue
-        stream.add(op, normal_argument(op, arguments[row]), row, target, row)
-        if hook is not None and op == push:
-            # Covered as what follows is: by the code that ends the handler.
-            stream.call(hook, row + 1)
+            stream.add(forward_form(op), 0, row, targets[row], row)
+        else:
+            stream.copy(row, row + 1)
+            if hook is not None and op == push:
+                # Covered as what follows is: by the code that ends the handler.
+                stream.call(hook, row + 1)
+        copied = row + 1
+    labels += stream.copy(copied, len(found))
     return labels, detours
 
 
@@ -211,7 +230,7 @@ def assemble(
         additions: What is added.
         constants: Its constants; nested code objects may be other ones.
     """
-    stream = _Stream(list(constants))
+    stream = _Stream(found, list(constants))
     labels, detours = _main_part(stream, found, additions)
     first_added, jumped = _detours(stream, found, detours)
     uncovered = len(stream.ops)
@@ -249,24 +268,19 @@ def _layout(stream: _Stream, labels: list[int]) -> tuple[list[int], list[int]]:
     for item, target in enumerate(targets):
         if target != -1:
             jumps.append((item, labels[target] if target >= 0 else -2 - target))
-    sizes = [
-        0 if argument < 256 else 1 if argument < 65536 else 2 if argument < 1 << 24 else 3
-        for argument in arguments
-    ]
+    sizes = [0] * len(ops)
+    for item, argument in enumerate(arguments):
+        if argument > _LARGEST_BYTE:
+            sizes[item] = (argument.bit_length() - 1) // 8
     for item, _ in jumps:
         sizes[item] = 0
-    widths = [1 + CACHES[op] for op in ops]
+    widths = [_WIDTHS[op] for op in ops]
     while True:
-        units = []
-        unit = 0
-        for size, width in zip(sizes, widths, strict=True):
-            units.append(unit)
-            unit += size + width
-        units.append(unit)
+        units = list(accumulate(map(add, sizes, widths), initial=0))
         grown = False
         for item, target in jumps:
             distance = units[target] - units[item + 1]
-            argument = -distance if distance < 0 or is_backward(ops[item]) else distance
+            argument = -distance if distance < 0 or ops[item] in _BACKWARD else distance
             arguments[item] = argument
             needed = (max(argument, 0).bit_length() - 1) // 8 if argument else 0
             if needed > sizes[item]:
@@ -276,16 +290,26 @@ def _layout(stream: _Stream, labels: list[int]) -> tuple[list[int], list[int]]:
             return units, sizes
 
 
+_LARGEST_BYTE = 255
+_WIDTHS = tuple(1 + each for each in CACHES)
+"""Units of each instruction, its inline cache included."""
+_BACKWARD = frozenset(op for op in JUMPS if is_backward(op))
+
+
 def _raw(stream: _Stream, sizes: list[int]) -> bytes:
     out = bytearray()
     for op, argument, size in zip(stream.ops, stream.arguments, sizes, strict=True):
         for prefix in range(size, 0, -1):
             out += bytes((EXTENDED_ARG, (argument >> 8 * prefix) & 255))
-        out += bytes((op, argument & 255))
-        width = CACHES[op]
-        if width:
-            out += bytes(2 * width)
+        out.append(op)
+        out.append(argument & 255)
+        if CACHES[op]:
+            out += _EMPTY[op]
     return bytes(out)
+
+
+_EMPTY = tuple(bytes(2 * each) for each in CACHES)
+"""Inline cache of each instruction before it runs."""
 
 
 def _table(
@@ -344,24 +368,30 @@ def _lines(
 ) -> bytes:
     """Write the table of lines; the added handler has none."""
     first_added, uncovered, _ = parts
-    runs = read_line_table(code.co_linetable, code.co_firstlineno)
+    runs = LineRuns(code.co_linetable, code.co_firstlineno)
+    if not runs.entries:
+        return b""
     run_of: list[int] = []
     index = 0
+    begins = runs.starts[1:]
+    begins[-1] = found.units + 1
     for start in found.starts:
-        while index + 1 < len(runs) and runs[index + 1].start <= start:
+        while begins[index] <= start:
             index += 1
         run_of.append(index)
     lengths: list[tuple[int, int]] = []
-    begin = 0
     origins = stream.origins
-    for item in range(1, first_added + 1):
-        if item == first_added or run_of[origins[item]] != run_of[origins[begin]]:
-            lengths.append((run_of[origins[begin]], units[item] - units[begin]))
-            begin = item
-    tail: list[tuple[int | None, int]] = [
-        (runs[run_of[origins[item]]].line, units[item + 1] - units[item])
+    begin = 0
+    current = run_of[origins[0]]
+    for item in range(first_added):
+        run = run_of[origins[item]]
+        if run != current:
+            unit = units[item]
+            lengths.append((current, unit - begin))
+            begin, current = unit, run
+    lengths.append((current, units[first_added] - begin))
+    tail = [
+        (run_of[origins[item]], units[item + 1] - units[item])
         for item in range(first_added, uncovered)
     ]
-    if uncovered < len(origins):
-        tail.append((None, units[-1] - units[uncovered]))
-    return line_table(runs, lengths, tail)
+    return line_table(runs, lengths, tail, units[-1] - units[uncovered])

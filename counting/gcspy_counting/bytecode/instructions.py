@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import CodeType
 
-from gcspy_counting.bytecode.opcodes import CACHES, EXTENDED_ARG, JUMPS, is_backward
+from gcspy_counting.bytecode.opcodes import (
+    CACHES,
+    EXTENDED_ARG,
+    JUMPS,
+    NORMALISED,
+    is_backward,
+    normal_argument,
+)
 
 __all__ = ["Instructions", "instructions_of"]
 
@@ -33,6 +40,16 @@ class Instructions:
     row_at: dict[int, int]
     row_at_place: dict[int, int]
     units: int
+
+    @property
+    def normal_arguments(self) -> list[int]:
+        """Arguments as in code with additions: see `normal_argument`."""
+        if NORMALISED.isdisjoint(self.ops):
+            return self.arguments
+        return [
+            normal_argument(op, argument) if op in NORMALISED else argument
+            for op, argument in zip(self.ops, self.arguments, strict=True)
+        ]
 
     def __len__(self) -> int:
         return len(self.ops)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
-__all__ = ["LineRun", "line_table", "read_line_table"]
+__all__ = ["LineRuns", "line_table"]
 
 _ENTRY = re.compile(rb"[\x80-\xff][\x00-\x7f]*", re.DOTALL)
 _ONE_LINE_FORMS = 10
@@ -20,21 +21,40 @@ _NO_PLACE = 15
 _MOST_UNITS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class LineRun:
-    """An entry: a run of units with one place in the source.
+class LineRuns:
+    """The entries of a table: runs of units, each with one place in the source.
+
+    Args:
+        table: The table of a code object (`co_linetable`).
+        first_line: Its first line (`co_firstlineno`).
 
     Attributes:
-        start: First unit.
-        line: Line of the source; that of the entry before, where this one has none.
-        raw: The entry's bytes.
-        kind: Its kind, 0 to 15.
+        entries: The bytes of each entry.
+        starts: First unit of each; a last one where the code ends.
     """
 
-    start: int
-    line: int
-    raw: bytes
-    kind: int
+    def __init__(self, table: bytes, first_line: int) -> None:
+        self.entries: list[bytes] = _ENTRY.findall(table)
+        self.starts = list(accumulate([(raw[0] & 7) + 1 for raw in self.entries], initial=0))
+        self._first_line = first_line
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """Line of each entry; that of the entry before, where it has none."""
+        line = self._first_line
+        found = []
+        for raw in self.entries:
+            kind = _kind(raw)
+            if kind in (_NO_COLUMNS, _LONG):
+                line += _signed(raw, 1)[0]
+            elif _ONE_LINE_FORMS <= kind < _NO_COLUMNS:
+                line += kind - _ONE_LINE_FORMS
+            found.append(line)
+        return found
+
+
+def _kind(raw: bytes) -> int:
+    return (raw[0] >> 3) & 15
 
 
 def _signed(raw: bytes, at: int) -> tuple[int, int]:
@@ -60,38 +80,22 @@ def _signed_bytes(value: int) -> bytes:
     return bytes(out)
 
 
-def read_line_table(table: bytes, first_line: int) -> list[LineRun]:
-    """Read the table of a code object (`co_linetable`, `co_firstlineno`)."""
-    found = []
-    unit, line = 0, first_line
-    for match in _ENTRY.finditer(table):
-        raw = match.group()
-        kind = (raw[0] >> 3) & 15
-        if kind in (_NO_COLUMNS, _LONG):
-            line += _signed(raw, 1)[0]
-        elif _ONE_LINE_FORMS <= kind < _NO_COLUMNS:
-            line += kind - _ONE_LINE_FORMS
-        found.append(LineRun(unit, line, raw, kind))
-        unit += (raw[0] & 7) + 1
-    return found
-
-
 def _with_units(raw: bytes, units: int) -> bytes:
     return bytes([(raw[0] & 0xF8) | (units - 1)]) + raw[1:]
 
 
-def _same_line(run: LineRun) -> bytes:
+def _same_line(raw: bytes) -> bytes:
     """Return the bytes of an entry that has the same place as this one, and stands behind it."""
-    raw = run.raw
-    if run.kind in (_NO_COLUMNS, _LONG):
+    kind = _kind(raw)
+    if kind in (_NO_COLUMNS, _LONG):
         return raw[:1] + b"\0" + raw[_signed(raw, 1)[1] :]
-    if _ONE_LINE_FORMS < run.kind < _NO_COLUMNS:
+    if _ONE_LINE_FORMS < kind < _NO_COLUMNS:
         return bytes([(raw[0] & 0x87) | _ONE_LINE_FORMS << 3]) + raw[1:]
     return raw
 
 
 def line_table(
-    runs: list[LineRun], lengths: Iterable[tuple[int, int]], tail: Iterable[tuple[int | None, int]]
+    runs: LineRuns, lengths: Iterable[tuple[int, int]], tail: Iterable[tuple[int, int]], hidden: int
 ) -> bytes:
     """Write the table of code that has grown.
 
@@ -99,21 +103,30 @@ def line_table(
         runs: The runs of the original code.
         lengths: (index of the run, units) in the order of the code, each run at most once. A run in which no
             instruction begins only prolongs the one before, and is left out.
-        tail: (line, units) of what was added behind the code; without a line it is never traced.
+        tail: (index of the run whose line it has, units) of what was added behind the code.
+        hidden: Units behind that, which have no line and are never traced.
     """
     out: list[bytes] = []
-    line = 0
+    entries = runs.entries
+    index = -1
     for index, units in lengths:
-        run = runs[index]
-        out += _entries(run.raw, _same_line(run) if units > _MOST_UNITS else b"", units)
-        line = run.line
+        raw = entries[index]
+        if units == (raw[0] & 7) + 1:
+            out.append(raw)
+        elif units <= _MOST_UNITS:
+            out.append(_with_units(raw, units))
+        else:
+            out += _entries(raw, _same_line(raw), units)
+    line = -1
     for at, units in tail:
-        entry = again = bytes([0x80 | _NO_PLACE << 3])
-        if at is not None:
-            head = bytes([0x80 | _NO_COLUMNS << 3])
-            entry, again = head + _signed_bytes(at - line), head + b"\0"
-            line = at
-        out += _entries(entry, again, units)
+        if line < 0:
+            line = runs.lines[index]
+        head = bytes([0x80 | _NO_COLUMNS << 3])
+        out += _entries(head + _signed_bytes(runs.lines[at] - line), head + b"\0", units)
+        line = runs.lines[at]
+    if hidden:
+        nowhere = bytes([0x80 | _NO_PLACE << 3])
+        out += _entries(nowhere, nowhere, hidden)
     return b"".join(out)
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "ENDS",
     "EXTENDED_ARG",
     "JUMPS",
+    "NORMALISED",
     "OP",
     "RAISES",
     "SUPPORTED",
@@ -103,6 +104,12 @@ def is_backward(op: int) -> bool:
 def forward_form(op: int) -> int:
     """Return the instruction that jumps forward under the same condition as a conditional jump."""
     return OP[opcode.opname[op].replace("_BACKWARD_", "_FORWARD_")]
+
+
+NORMALISED = _numbers(
+    "YIELD_VALUE" if VERSION == (3, 12) else "RESUME" if VERSION >= (3, 13) else ""
+)
+"""Instructions whose argument `normal_argument` changes."""
 
 
 def normal_argument(op: int, argument: int) -> int:
