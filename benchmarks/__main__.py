@@ -80,6 +80,7 @@ BY_NAME_ONLY = {
     "leaks": "benchmarks.leaks.leaks",
     "site_counts": "benchmarks.cpython.site_counts",
     "counter_cost": "benchmarks.cpython.counter_cost",
+    "instrumentation": "benchmarks.cpython.instrumentation",
     "counter_encodings": "benchmarks.cpython.counter_encodings",
     "counts_beside_trace": "benchmarks.cpython.counts_beside_trace",
     "jvm_holders": "benchmarks.jvm.jvm_holders",
