@@ -88,6 +88,8 @@ BY_NAME_ONLY = {
     "jvm_poll": "benchmarks.jvm.jvm_poll",
     "jvm_exact": "benchmarks.jvm.jvm_exact",
     "jvm_site_counts": "benchmarks.jvm.jvm_site_counts",
+    "java_counter_cost": "benchmarks.jvm.java_counter_cost",
+    "java_plans": "benchmarks.jvm.java_plans",
     "jvm_slowdown": "benchmarks.jvm.jvm_slowdown",
     "jvm_objects": "benchmarks.jvm.jvm_objects",
 }

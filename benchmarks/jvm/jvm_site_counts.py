@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.harness.environment import Unavailable
 from benchmarks.harness.figures import tell
 
-__all__ = ["main"]
+__all__ = ["compile_programs", "counted", "main", "processor_secs"]
 
 PROGRAMS = {
     "Threads": """
@@ -68,7 +68,12 @@ PROGRAMS = {
 _MAIN = "public static void main(String[] a) throws Exception { System.out.println(run()); }"
 
 
-def _processor_secs(command: list[str]) -> tuple[float, subprocess.CompletedProcess[str]]:
+def processor_secs(command: list[str]) -> tuple[float, subprocess.CompletedProcess[str]]:
+    """Run a command; return the processor time of it and its children, and what it said.
+
+    Raises:
+        Unavailable: It failed.
+    """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
@@ -79,30 +84,48 @@ def _processor_secs(command: list[str]) -> tuple[float, subprocess.CompletedProc
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, done
 
 
-def _counted(command: list[str], plan: str) -> tuple[float, tuple[Counter[str], int, int]]:
+def counted(command: list[str], plan: str) -> tuple[float, tuple[Counter[str], int, str]]:
+    """Count the sites of a JVM; return the processor time, and counts by place, increments, and what the program said."""
     gcspy = [sys.executable, "-m", "gcspy", "count", "--json", "--plan", plan]
-    secs, done = _processor_secs([*gcspy, *command])
+    secs, done = processor_secs([*gcspy, *command])
     report = json.loads(done.stderr[done.stderr.index("{") :])
     counts: Counter[str] = Counter()
     for site in report["sites"]:
         counts[f"{site['file']}:{site['line']} {site['what']}"] += site["count"]
-    return secs, (counts, int(report["increments"]), int(done.stdout))
+    return secs, (counts, int(report["increments"]), done.stdout)
+
+
+def compile_programs(folder: Path) -> list[str]:
+    """Compile the programs into a folder; return their names.
+
+    Raises:
+        Unavailable: There is no compiler.
+    """
+    compiler = shutil.which("javac")
+    if compiler is None:
+        raise Unavailable("there is no javac: install a JDK")
+    for name, members in PROGRAMS.items():
+        Path(folder, f"{name}.java").write_text(f"public class {name} {{{members}\n{_MAIN}}}\n")
+    sources = [str(Path(folder, f"{name}.java")) for name in PROGRAMS]
+    flags = ["-nowarn", "-source", "8", "-target", "8", "-d", str(folder)]
+    subprocess.run([compiler, *flags, *sources], check=True, capture_output=True)
+    return list(PROGRAMS)
 
 
 def measure(java: str, name: str, classes: Path, pairs: int) -> dict[str, Any]:
     """Run one program alone, with a counter for each site and with shared ones."""
     command = [java, "-XX:+UseSerialGC", "-cp", str(classes), name]
     ratios: dict[str, list[float]] = {"site": [], "shared": []}
-    found: dict[str, tuple[Counter[str], int, int]] = {}
+    found: dict[str, tuple[Counter[str], int, str]] = {}
     for _ in range(pairs):
         for plan in ratios:
-            alone, _ = _processor_secs(command)
-            secs, found[plan] = _counted(command, "site" if plan == "site" else "tree")
+            alone, _ = processor_secs(command)
+            secs, found[plan] = counted(command, "site" if plan == "site" else "tree")
             ratios[plan].append(secs / alone)
     counts, increments, made = found["shared"]
     return {
         "program": name,
-        "made": made,
+        "made": int(made),
         "counted": sum(counts.values()),
         "differing": sum(counts[key] != value for key, value in found["site"][0].items()),
         "increments": increments / sum(counts.values()),
@@ -119,17 +142,13 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    compiler = shutil.which("javac")
-    if compiler is None:
-        print("jvm_site_counts: there is no javac: install a JDK", file=sys.stderr)
-        return 1
     results = []
     with tempfile.TemporaryDirectory(prefix="gcspy-count-") as folder:
-        for name, members in PROGRAMS.items():
-            Path(folder, f"{name}.java").write_text(f"public class {name} {{{members}\n{_MAIN}}}\n")
-        sources = [str(Path(folder, f"{name}.java")) for name in PROGRAMS]
-        flags = ["-nowarn", "-source", "8", "-target", "8", "-d", folder]
-        subprocess.run([compiler, *flags, *sources], check=True, capture_output=True)
+        try:
+            compile_programs(Path(folder))
+        except Unavailable as error:
+            print(f"jvm_site_counts: {error}", file=sys.stderr)
+            return 1
         for java in options.javas or ["java"]:
             for name in PROGRAMS:
                 result = {"java": java, **measure(java, name, Path(folder), options.pairs)}

@@ -19,7 +19,15 @@ from pathlib import Path
 
 from benchmarks.harness.environment import Unavailable
 
-__all__ = ["PROGRAMS", "JavaProgram", "JavaPrograms", "JavaRun", "PACKAGES", "fetch"]
+__all__ = [
+    "PROGRAMS",
+    "JavaProgram",
+    "JavaPrograms",
+    "JavaRun",
+    "PACKAGES",
+    "fetch",
+    "unpack_sources",
+]
 
 _HERE = Path(__file__).parent / "java"
 PACKAGES = ("openjdk-17-source", "libh2-java", "liblucene4.10-java")
@@ -88,25 +96,19 @@ class JavaPrograms:
     Args:
         java: The launcher of the JVM.
         folder: Where they are, or are put.
+        sources: Folder with the sources of the JDK that runs them, from `unpack_sources`; None: those of OpenJDK 17, below `folder`.
 
     Raises:
         Unavailable: They cannot be had.
     """
 
-    def __init__(self, java: str, folder: Path) -> None:
+    def __init__(self, java: str, folder: Path, sources: Path | None = None) -> None:
         self._java = java
         self._classes = folder / "classes"
-        self._sources = folder / "sources"
+        self._sources = sources or folder / "sources"
         self._jars = fetch(folder, PACKAGES) / "usr/share/java"
         if not self._sources.is_dir():
-            with zipfile.ZipFile(folder / "root/usr/lib/jvm/openjdk-17/lib/src.zip") as archive:
-                for name in archive.namelist():
-                    if name.startswith(
-                        tuple(_SOURCES + part for part in _WANTED)
-                    ) and name.endswith(".java"):
-                        file = self._sources / name.removeprefix(_SOURCES)
-                        file.parent.mkdir(parents=True, exist_ok=True)
-                        file.write_bytes(archive.read(name))
+            unpack_sources(folder / "root/usr/lib/jvm/openjdk-17/lib/src.zip", self._sources)
         self._compile()
 
     def command(
@@ -221,6 +223,23 @@ class JavaPrograms:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Unavailable(f"the programs do not compile: {done.stderr[-500:]}")
+
+
+def unpack_sources(archive: Path, folder: Path) -> None:
+    """Unpack what is compiled and indexed of the sources of a JDK (`lib/src.zip`).
+
+    Raises:
+        Unavailable: They are not there.
+    """
+    if not archive.is_file():
+        raise Unavailable(f"the JDK has no sources: {archive}")
+    with zipfile.ZipFile(archive) as found:
+        for name in found.namelist():
+            wanted = name.startswith(tuple(_SOURCES + part for part in _WANTED))
+            if wanted and name.endswith(".java"):
+                file = folder / name.removeprefix(_SOURCES)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(found.read(name))
 
 
 def _end(process: subprocess.Popen[str]) -> None:
