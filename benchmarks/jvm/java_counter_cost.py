@@ -37,8 +37,10 @@ def _compiled(folder: Path, agent: Path) -> None:
     javac = shutil.which("javac")
     if javac is None:
         raise Unavailable("there is no javac: install a JDK")
-    command = [javac, "-nowarn", "-source", "9", "-target", "9", "-cp", agent, "-d", folder]
-    done = subprocess.run([*command, _SOURCE], capture_output=True, text=True, check=False)
+    command = [javac, "-nowarn", "-source", "9", "-target", "9", "-cp", str(agent)]
+    done = subprocess.run(
+        [*command, "-d", str(folder), str(_SOURCE)], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise Unavailable(done.stderr.strip()[-300:])
 

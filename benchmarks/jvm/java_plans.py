@@ -5,7 +5,7 @@
 Three programs that do little but allocate, those of `jvm_site_counts`, and three real ones: javac, Lucene and H2. An agent (`FlowCounts.java`, for Java 24 and later)
 counts all edges; plans are made from these counts, which is the best case. *Fewest* takes for each method the plan of block, paths and tree with the fewest
 increments. Exceptions would need one increment each, and are not among them. *Shared* is what gcspy does, counted by its agent. Times are processor time of the JVM,
-start included, in pairs with the program alone.
+start included, in pairs with the program alone; *idle* is the agent with a counter for each site that counts nothing: what rewriting alone takes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ from benchmarks.targets.java_programs import PROGRAMS, JavaPrograms, unpack_sour
 __all__ = ["main"]
 
 _AGENT = Path(__file__).with_name("FlowCounts.java")
+COUNTERS = Path(__file__).parents[2] / "drivers/native/counting/gcspy/SiteCounters.java"
 _SCALE = {"javac": 1.0, "Lucene": 0.5, "H2": 0.25}
 """Factor of the rounds of each real program: counting all edges is slow."""
 
@@ -136,18 +138,38 @@ def _agent(java: str, folder: Path) -> Path:
     jar = folder / "flow.jar"
     manifest = folder / "manifest"
     manifest.write_text(f"Premain-Class: FlowCounts\nBoot-Class-Path: {jar.name}\n")
-    command = [bin_folder / "jar", "cfm", jar, manifest, "-C", classes, "."]
+    command = [str(bin_folder / "jar"), "cfm", str(jar), str(manifest), "-C", str(classes), "."]
     subprocess.run(command, check=True, capture_output=True)
     return jar
 
 
-def measure(name: str, command: list[str], agent: Path, pairs: int) -> dict[str, Any]:
+def _idle_agent(java: str, folder: Path) -> Path:
+    """Build the agent of gcspy with counters that count nothing."""
+    agent = path_of_agent()
+    source = COUNTERS.read_text()
+    increment = "long ignored = (long) LONGS.getAndAdd(counters, 8 * site, 1L);"
+    assert increment in source
+    stub = folder / COUNTERS.name
+    stub.write_text(source.replace(increment, ""))
+    javac = (Path(shutil.which(java) or java).resolve().parent / "javac").as_posix()
+    classes = folder / "idle"
+    subprocess.run([javac, "-cp", agent, "-d", classes, stub], check=True, capture_output=True)
+    # The agent's list of boot classes has its name.
+    with zipfile.ZipFile(agent) as jar, zipfile.ZipFile(classes / agent.name, "w") as made:
+        for name in jar.namelist():
+            idle = classes / name
+            made.writestr(name, idle.read_bytes() if idle.is_file() else jar.read(name))
+    return classes / agent.name
+
+
+def measure(name: str, command: list[str], agent: Path, idle: Path, pairs: int) -> dict[str, Any]:
     """Count the flow of one program, and count its sites as gcspy does.
 
     Args:
         name: Its name in tables.
         command: The launcher, and its arguments.
         agent: The agent that counts edges.
+        idle: The agent of gcspy with counters that count nothing.
         pairs: Pairs of runs with and without counting.
 
     Raises:
@@ -156,19 +178,19 @@ def measure(name: str, command: list[str], agent: Path, pairs: int) -> dict[str,
     flow = agent.with_name(f"{name}.flow")
     processor_secs([command[0], f"-javaagent:{agent}={flow}", *command[1:]])
     computed = increments(flow)
-    ratios: dict[str, list[float]] = {"site": [], "shared": []}
+    ratios: dict[str, list[float]] = {"idle": [], "site": [], "shared": []}
     share = 1.0
     for _ in range(pairs):
         for plan, found in ratios.items():
             alone, _ = processor_secs(command)
             with tempfile.TemporaryDirectory(dir=agent.parent) as folder:
-                argument = (
-                    f"-javaagent:{path_of_agent()}={'site:' if plan == 'site' else ''}{folder}"
-                )
+                mine = idle if plan == "idle" else path_of_agent()
+                argument = f"-javaagent:{mine}={'' if plan == 'shared' else 'site:'}{folder}"
                 secs, _ = processor_secs([command[0], argument, *command[1:]])
                 counts, made = SiteFiles(Path(folder)).read()
             found.append(secs / alone)
-            share = float(made.sum() / counts.sum())
+            if plan == "shared":
+                share = float(made.sum() / counts.sum())
     return {
         "program": name,
         "methods": computed.methods,
@@ -220,15 +242,16 @@ def main() -> int:
         folder = Path(name)
         try:
             agent = _agent(options.java, folder)
+            idle = _idle_agent(options.java, folder)
             if not options.json:
                 print(
-                    "| program | methods | executions | shared | block | paths | tree | fewest | exceptions | time, site | time, shared |"
+                    "| program | methods | executions | shared | block | paths | tree | fewest | exceptions | time, idle | time, site | time, shared |"
                 )
-                print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+                print("|---|" + "--:|" * 11)
             for program, command in _commands(options.java, options.programs or folder, folder):
                 if options.only not in (None, program):
                     continue
-                results.append(measure(program, command, agent, options.pairs))
+                results.append(measure(program, command, agent, idle, options.pairs))
                 if not options.json:
                     print(_row(results[-1]), flush=True)
         except (Unavailable, Unsupported) as error:
