@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import sys
 import threading
 import time
@@ -14,9 +15,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-from attached_program import Counts
-
+Counts: Any = runpy.run_path(str(Path(__file__).with_name("attached_program.py")))["Counts"]
 HOT_SECS = 0.4
 
 
