@@ -51,7 +51,7 @@ MOMENTS = {
     "cpython": 4,
     "increments": 3,
     "finalisers": 3,
-    "paths": 6,
+    "paths": 5,
 }
 
 wait_until = partial(event_loop.wait_until, secs=PATIENCE_SECS)

@@ -17,6 +17,7 @@ from gcspy_client.model.renderers.bars import DistributionRenderer, ProfileRende
 from gcspy_client.model.renderers.bivariate import BivariateRenderer
 from gcspy_client.model.renderers.cell_renderers import HilbertRenderer, RowsRenderer, TilesRenderer
 from gcspy_client.model.renderers.curves import CurvesRenderer
+from gcspy_client.model.renderers.flow_graph import FlowGraphRenderer
 from gcspy_client.model.renderers.multiples import MultiplesRenderer
 from gcspy_client.model.renderers.renderer import Renderer
 
@@ -34,6 +35,7 @@ _OURS: tuple[type[Renderer], ...] = (
     BivariateRenderer,
     MultiplesRenderer,
     CurvesRenderer,
+    FlowGraphRenderer,
 )
 
 

@@ -169,12 +169,35 @@ class _EdgeSpace(_FlowSpace):
             "One tile an edge of the flow graph: a way from a block to another.",
         )
         self._add_streams()
+        self._from = self._add_block("From", "Block where it begins, by number; -1: outside.", 6)
+        self._to = self._add_block("To", "Block where it leads, by number; -1: outside.", 7)
+        graph = program.execution.graph
+        present = sorted({each for edge in graph.edges for each in (edge.source, edge.target)})
+        number = {block: place for place, block in enumerate(present, start=-1)}
+        self._begins = [number[edge.source] for edge in graph.edges]
+        self._ends = [number[edge.target] for edge in graph.edges]
+
+    def _add_block(self, name: str, about: str, order: int) -> ServerStream:
+        return self.space.add_stream(
+            name,
+            dtype="i4",
+            minimum=-1,
+            maximum=len(self._execution.graph.blocks),
+            zero=-1,
+            default=-1,
+            presentation=Presentation.PLUS,
+            paint_style=PaintStyle.ZERO,
+            order=order,
+            description=about,
+        )
 
     def gather(self, request: GatherRequest) -> None:
         """Read the counters, and compute the rest."""
         if not request.wants(self.space):
             return
         self.space.reset()
+        self._from.data[:] = self._begins
+        self._to.data[:] = self._ends
         execution, shown = self._execution, self._shown
         network, values = execution.network, shown.values(execution.executed)
         flows = shown.flows(execution.executed, execution.inside)
