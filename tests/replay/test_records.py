@@ -54,7 +54,7 @@ def packed(data: bytes | bytearray, rule: ChunkRule | None = None) -> bytearray:
 def test_numbers_come_back(numbers: list[int]) -> None:
     codes, data = pack_integers(numbers)
     assert len(codes) == len(numbers)
-    assert unpack_integers(memoryview(codes), memoryview(data)).tolist() == numbers
+    assert unpack_integers(memoryview(codes), memoryview(data)) == numbers
     array = np.array(numbers, dtype=np.int64)
     code, data = narrow(array)
     found, end = widen(code, memoryview(data), len(numbers), 0)

@@ -135,8 +135,8 @@ class FieldReader:
         if at != len(record):
             raise ValueError(f"a record of {len(record)} bytes, but its sections have {at}")
         codes, numbers, self._gaps, self._values, sum_codes, sums, self._texts = sections
-        self._integers: list[int] = unpack_integers(codes, numbers).tolist()
-        self._sums: list[int] = unpack_integers(sum_codes, sums).tolist()
+        self._integers = unpack_integers(codes, numbers)
+        self._sums = unpack_integers(sum_codes, sums)
         self._at = self._sum_at = self._gaps_at = self._values_at = self._texts_at = 0
 
     def integer(self, low: int, high: int) -> int:

@@ -5,9 +5,11 @@ Knows numbers; does not know their meaning.
 
 from __future__ import annotations
 
+import struct
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -79,15 +81,14 @@ def _pack_few(values: Sequence[int]) -> tuple[bytes, bytes]:
     return bytes(codes), b"".join([group.tobytes() for group in groups])
 
 
-def unpack_integers(codes: memoryview, data: memoryview) -> NDArray[np.int64]:
-    """The integers of `pack_integers`.
-
-    Returns:
-        Shape (codes,).
+def unpack_integers(codes: memoryview, data: memoryview) -> list[int]:
+    """The integers of `pack_integers`, one for each code.
 
     Raises:
         ValueError: The bytes are too few or too many.
     """
+    if len(codes) <= _FEW:
+        return _unpack_few(bytes(codes), data)
     kinds = np.frombuffer(codes, dtype=np.uint8)
     counts = np.bincount(kinds, minlength=5).tolist()
     if len(counts) > 5:
@@ -100,7 +101,26 @@ def unpack_integers(codes: memoryview, data: memoryview) -> NDArray[np.int64]:
             at += counts[code] * kind.itemsize
     if at != len(data):
         raise ValueError(f"{len(data)} bytes for numbers of {at}")
-    return numbers
+    return numbers.tolist()
+
+
+def _unpack_few(kinds: bytes, data: memoryview) -> list[int]:
+    """The same as `unpack_integers` of few."""
+    ones, twos, fours, eights = counts = [kinds.count(code) for code in (1, 2, 3, 4)]
+    if sum(counts) + kinds.count(0) != len(kinds):
+        raise ValueError("a number has an unknown width")
+    size = ones + 2 * twos + 4 * fours + 8 * eights
+    if size != len(data):
+        raise ValueError(f"{len(data)} bytes for numbers of {size}")
+    found = struct.unpack(f"<{ones}b{twos}h{fours}i{eights}q", data)
+    following: tuple[Iterator[int], ...] = (
+        repeat(0),
+        iter(found),
+        iter(found[ones:]),
+        iter(found[ones + twos :]),
+        iter(found[ones + twos + fours :]),
+    )
+    return [next(following[kind]) for kind in kinds]
 
 
 def narrow(values: NDArray[np.int64]) -> tuple[int, bytes]:
