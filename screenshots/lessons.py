@@ -74,6 +74,10 @@ def lead(window: MainWindow, name: str, step: int) -> None:
     if window.docks.is_open("history"):
         last = leading.reached[leading.at]
         wait_until(lambda: is_read(window, last), f"{name}, history graph")
+    if (
+        not window.link.status.phase.connected
+    ):  # the machine is too busy: the picture would show that
+        raise RuntimeError(f"{name}: the connection was lost: {window.link.status}")
 
 
 def take_steps(name: str, folder: Path, theme: str) -> None:

@@ -64,6 +64,7 @@ _MOST_PERIOD = 1_000_000_000
 _MOST_DELAY = 3_600_000
 _MOST_ROWS = 8
 _MARK = 12.0
+_NAME_MARGIN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +290,12 @@ class _Names(QStyledItemDelegate):
     """Shortens a name where that leaves what tells it from others: names of phases begin alike, others differ at both ends."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: _Index) -> None:
-        """Cut "Full: mark ends" from the left, and "Collection begins" in the middle."""
+        """Where there is no room, "Full: mark ends" is "Full: mark" and cut from the left; "Collection begins" is cut in the middle."""
         super().initStyleOption(option, index)
         phase = ": " in option.text
+        room = option.rect.width() - option.decorationSize.width() - 3 * _NAME_MARGIN
+        if phase and option.fontMetrics.horizontalAdvance(option.text) > room:
+            option.text = option.text.removesuffix(" ends")  # as all phases do
         option.textElideMode = Qt.TextElideMode.ElideLeft if phase else Qt.TextElideMode.ElideMiddle
 
 

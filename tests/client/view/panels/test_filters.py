@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gcspy_protocol.messages import Filters
 from gcspy_protocol.model import EventFilter, Space, Stream
-from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtCore import QModelIndex, QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QSpinBox, QStyleOptionViewItem, QWidget
 from pytestqt.qtbot import QtBot
@@ -200,7 +200,7 @@ def is_whole(chip: QWidget) -> bool:
 def test_names_of_events_are_shortened_where_they_are_alike(qtbot: QtBot) -> None:
     names = (
         *(f"Full collection of all generations {end}" for end in ("begins", "ends")),
-        *(f"Full: {phase} ends" for phase in ("mark", "sweep", "free lists", "finalisers")),
+        *(f"Full: {phase} ends" for phase in ("mark", "remark", "sweep", "finalisers")),
     )
     rows = [
         EventRow(name, "", 0, EventFilter(event=number), False) for number, name in enumerate(names)
@@ -209,8 +209,9 @@ def test_names_of_events_are_shortened_where_they_are_alike(qtbot: QtBot) -> Non
     qtbot.addWidget(panel)
     panel.show_events(rows, "")
     metrics, short = panel.table.fontMetrics(), set()
-    for number, name in enumerate(names):
+    for number in range(len(names)):
         option = QStyleOptionViewItem()
+        option.rect = QRect(0, 0, 100, 20)
         panel._names.initStyleOption(option, panel.model.index(number, 0))
-        short.add(metrics.elidedText(name, option.textElideMode, 80))
+        short.add(metrics.elidedText(option.text, option.textElideMode, 80))
     assert len(short) == len(names), short
