@@ -30,6 +30,9 @@ class Page(StubLine):
         self.words[2 + kind] = period
         self.words[4] = not_before_nanos
 
+    def rest(self, nanos: int, *, after: int) -> None:
+        self.words[10:12] = nanos, after
+
 
 def event(kind: int, number: int) -> StubEvent:
     return StubEvent(kind, 0, 1, number, 0, 0, 0)
@@ -85,6 +88,17 @@ def test_what_the_stub_is_not_to_tell_while_we_are_busy_was_wanted_all_the_same(
     accounting.want(server)
     accounting.count_to_event(server, event(0, 4))
     assert server._core.lost == 6
+
+
+def test_a_stub_rests_between_events_under_a_budget_alone() -> None:
+    for budget, rests in ((None, False), (50, True)):
+        server, page, accounting = made(budget=budget)
+        come(server)
+        server.should_transmit(KINDS[0])
+        server.finish(KINDS[0])
+        accounting.want(server)
+        assert (page.words[10] > 0) is rests
+        assert page.words[11] >= server.counts()[KINDS[0]]
 
 
 @pytest.mark.parametrize(("budget", "lost", "left_out"), [(50, 0, 10), (1000, 10, 0)])
