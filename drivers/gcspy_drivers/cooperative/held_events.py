@@ -82,6 +82,10 @@ class Reader(Protocol):
         """Return what an event needs to be copied; None: it cannot be gathered from copies."""
         ...
 
+    def saw_new_pages(self) -> None:
+        """Have the pages of new mappings followed: the target copies them whole at each event."""
+        ...
+
     def announced_aside(self, event: StubEvent, /) -> None:
         """Do what has to be done with the pages of a target that stands still only for that.
 
@@ -285,8 +289,12 @@ class HeldEvents:
     def _keep(self) -> None:
         """Make room in the ring of a program that would wait for it."""
         ring = self.line.ring
-        if ring is not None and ring.holds:
+        if ring is None:
+            return
+        if ring.holds:
             ring.keep()
+        if ring.plan is not None and ring.plan.pages and ring.unprotected:
+            self._reader.saw_new_pages()
 
     def _drain(
         self, server: Server, most: int, *, wholly: bool = True, ending: bool = False
@@ -420,6 +428,9 @@ class HeldEvents:
             self._accounting.want(self._opened(), inside=self._inside)
         else:  # the next event is reported only when we know what is requested after this one
             self._accounting.want_none()
+        self._follow_ring(
+            self._opened()
+        )  # what was copied at this event may be all that was missing
         self._let_go_nanos = time.monotonic_ns()
         self._held_by_us = False
         self.line.go_on(come_back=self._inside or self._exact)

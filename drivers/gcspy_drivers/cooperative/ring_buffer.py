@@ -26,10 +26,21 @@ from typing import Final
 import zstandard
 from gcspy_protocol.errors import TargetError
 
-__all__ = ["MOST_KEPT_BYTES", "CopyPlan", "CopyRing", "EventCopy", "PoolPlan"]
+__all__ = [
+    "MOST_KEPT_BYTES",
+    "MOST_KEPT_PAGE_BYTES",
+    "CopyPlan",
+    "CopyRing",
+    "EventCopy",
+    "PageCopies",
+    "PoolPlan",
+]
 
 MOST_KEPT_BYTES: Final = 64 << 20
 """Most bytes of records that are kept for later in our memory, packed, so that a program which collects faster than we gather waits for nobody."""
+
+MOST_KEPT_PAGE_BYTES: Final = 256 << 20
+"""The same for records with pages."""
 
 _MOST_PLAIN_BYTES: Final = 4 << 20
 """Records beyond this are packed, by zstd at its fastest: several times smaller."""
@@ -37,6 +48,9 @@ _MOST_PLAIN_BYTES: Final = 4 << 20
 _PLAN: Final = 0
 _TAKEN: Final = 1
 _HOLDS: Final = 2
+_PAGES: Final = 3
+_COPIED: Final = 4
+_ROOM: Final = 5
 _POOL_PLAN: Final = 8
 _POOLS: Final = 15
 _RANGES: Final = 16
@@ -44,6 +58,8 @@ _RANGE: Final = 17
 _MADE: Final = 256
 _FULL: Final = 257
 _WAITED: Final = 258
+_UNPROTECTED: Final = 259
+_REFUSED: Final = 260
 _SLOTS_AT: Final = 4096
 _SLOTS: Final = 1024
 _DATA_AT: Final = _SLOTS_AT + _SLOTS * 16
@@ -51,9 +67,18 @@ _MOST_RANGES: Final = 32
 _MOST_RANGE_BYTES: Final = 4096
 _MOST_BYTES: Final = 1 << 30
 
+_MOST_ERRORS: Final = 4096
+
 EVENT_BYTES: Final = 40
-_NUMBERS: Final = struct.Struct("<6QIIQQQ")
+_NUMBERS: Final = struct.Struct("<6QIIQQQQQQ")
 _WITH_POOLS: Final = 2
+_WITH_PAGES: Final = 4
+_WITH_MAPS: Final = 8
+_REGION_BYTES: Final = 16
+_MOST_REGIONS: Final = 4096
+"""Records whose regions wait to be noted; of older ones nobody has asked for very long."""
+_PLAIN_ROOM_BYTES: Final = 8 << 20
+"""What is used of the ring without pages."""
 _ARENA_BYTES: Final = 48
 
 
@@ -87,10 +112,27 @@ class CopyPlan:
     Attributes:
         ranges: Address and bytes of each; multiples of 8 bytes, at most 4,096.
         pools: Where pools are found; None: they are not copied.
+        pages: Most written pages that are copied; an event with more is reported. 0: none are copied.
     """
 
     ranges: tuple[tuple[int, int], ...]
     pools: PoolPlan | None = None
+    pages: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PageCopies:
+    """The pages that were written since the record before, and no file has; nothing of it is judged.
+
+    Attributes:
+        regions: Address and number of pages of each region, u64.
+        content: Their content, one behind the other.
+        maps: The memory map, as ``/proc/PID/maps`` has it; None: it is the one of the record before.
+    """
+
+    regions: memoryview
+    content: memoryview
+    maps: bytes | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +151,7 @@ class EventCopy:
         carved: For each entry of the table how many pools follow, u32.
         pools: State, size class and used blocks of each pool, u32.
         plan: What was to be copied.
+        pages: The written pages; None: they were not copied.
     """
 
     event: bytes
@@ -122,6 +165,7 @@ class EventCopy:
     carved: bytes
     pools: bytes
     plan: CopyPlan
+    pages: PageCopies | None = None
 
 
 class CopyRing:
@@ -129,6 +173,9 @@ class CopyRing:
 
     Args:
         memory: Its descriptor, which this copies.
+
+    Attributes:
+        regions: Regions of pages of the records that were read and that nobody has noted yet, oldest first; see `PageCopies`.
 
     Raises:
         TargetError: It is not a sealed memory of a valid size.
@@ -145,6 +192,7 @@ class CopyRing:
         self._number = self._taken = self._kept_bytes = self._waited = 0
         self._kept: deque[tuple[bytes, int, CopyPlan]] = deque()
         self._reading = threading.Lock()
+        self.regions: deque[memoryview] = deque(maxlen=_MOST_REGIONS)
         self._packer = zstandard.ZstdCompressor(level=1)
         self._unpacker = zstandard.ZstdDecompressor()
         self._plan: CopyPlan | None = None
@@ -171,6 +219,22 @@ class CopyRing:
         self._waited = max(self._waited, min(self._words[_WAITED], time.monotonic_ns()))
         return self._waited
 
+    @property
+    def unprotected(self) -> int:
+        """How many pages of the latest record were written, and are not protected: their mappings are new."""
+        return self._words[_UNPROTECTED]
+
+    @property
+    def refusal(self) -> str:
+        """Why the program cannot tell which of its pages were written; empty if nothing is known of that."""
+        number = self._words[_REFUSED]
+        return os.strerror(number) if 0 < number < _MOST_ERRORS else ""
+
+    def copied(self) -> None:
+        """Say that all pages were copied by us: those that are written from now on can be recorded."""
+        self._words[_COPIED] += 1
+        self._words[_UNPROTECTED] = 0
+
     def follow(self, plan: CopyPlan, *, holds: bool) -> None:
         """Have events recorded.
 
@@ -188,6 +252,8 @@ class CopyRing:
         ):
             raise AssertionError(f"ranges that cannot be copied: {plan.ranges}")
         words[_HOLDS] = holds
+        words[_PAGES] = plan.pages
+        words[_ROOM] = 0 if plan.pages else _PLAIN_ROOM_BYTES
         words[_POOLS] = plan.pools is not None
         pools = plan.pools
         if pools is not None:
@@ -226,15 +292,18 @@ class CopyRing:
         """
         return len(self._kept) + self._left()
 
-    def keep(self, most_bytes: int = MOST_KEPT_BYTES) -> None:
+    def keep(self, most_bytes: int = 0) -> None:
         """Move records out of the shared memory, so that there is room for more.
 
         Args:
-            most_bytes: About how much is kept.
+            most_bytes: About how much is kept; 0: as much as is usual.
 
         Raises:
             TargetError: One is not valid.
         """
+        if not most_bytes:
+            with_pages = self._plan is not None and self._plan.pages
+            most_bytes = MOST_KEPT_PAGE_BYTES if with_pages else MOST_KEPT_BYTES
         with self._reading:
             for _ in range(self._left()):
                 if self._kept_bytes >= most_bytes:
@@ -291,6 +360,10 @@ class CopyRing:
         plan = self._plans.get(number)
         if plan is None:
             raise TargetError(f"the stub's ring has a record of plan {number}")
+        if plan.pages:
+            pages = _parse(record, plan).pages
+            if pages is not None:
+                self.regions.append(memoryview(bytes(pages.regions)))
         return record, plan
 
     def close(self) -> None:
@@ -307,7 +380,7 @@ class CopyRing:
 
 
 def _parse(record: bytes, plan: CopyPlan) -> EventCopy:
-    starts, ends, begun, done, processor, _, length, flags, table_at, pools, size = (
+    starts, ends, begun, done, processor, _, length, flags, table_at, pools, size, *page_numbers = (
         _NUMBERS.unpack_from(record, EVENT_BYTES)
     )
     at = EVENT_BYTES + _NUMBERS.size
@@ -335,7 +408,32 @@ def _parse(record: bytes, plan: CopyPlan) -> EventCopy:
         record[table_end:carved_end],
         record[pools_at:end],
         plan,
+        _parse_pages(record, pools_at + (pools * 4 + 7 & ~7), flags, page_numbers),
     )
+
+
+def _parse_pages(record: bytes, at: int, flags: int, numbers: Sequence[int]) -> PageCopies | None:
+    """Return the pages of a record.
+
+    Args:
+        record: The record.
+        at: Where they begin.
+        flags: Its flags.
+        numbers: How many regions there are, where their content begins, and how long the memory map is.
+    """
+    if not flags & _WITH_PAGES:
+        return None
+    regions, pages_at, maps_bytes = numbers
+    maps_end = at + (maps_bytes if flags & _WITH_MAPS else 0)
+    regions_at = at + (maps_end - at + 7 & ~7)
+    regions_end = regions_at + regions * _REGION_BYTES
+    if not regions_end <= pages_at <= len(record):
+        raise TargetError(
+            f"the stub's ring has a record of {len(record)} bytes with {regions} regions of pages at {pages_at}"
+        )
+    view = memoryview(record)
+    maps = record[at:maps_end] if flags & _WITH_MAPS else None
+    return PageCopies(view[regions_at:regions_end], view[pages_at:], maps)
 
 
 def _is_sealed(memory: int) -> bool:

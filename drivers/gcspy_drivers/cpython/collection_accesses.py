@@ -54,6 +54,7 @@ class ProgramPages:
 
     Attributes:
         pages: They; None: they cannot be told.
+        source: How the kernel tells; None as `pages`.
         refusal: Why not.
         fault_nanos: What the first write to a protected page costs the program.
     """
@@ -61,6 +62,7 @@ class ProgramPages:
     pages: WrittenPages | None
     refusal: str = ""
     fault_nanos: int = 0
+    source: ProtectedPages | None = None
 
 
 def open_pages(process: Process, line: StubLine) -> ProgramPages:
@@ -80,12 +82,12 @@ def open_pages(process: Process, line: StubLine) -> ProgramPages:
     if descriptor < 0:
         return ProgramPages(None, "the program's system allows it no userfaultfd")
     try:
-        pages = WrittenPages(ProtectedPages(process, descriptor))
+        source = ProtectedPages(process, descriptor)
     except TargetGone:
         raise
     except TargetError as error:
         return ProgramPages(None, str(error))
-    return ProgramPages(pages, fault_nanos=trial.fault_nanos)
+    return ProgramPages(WrittenPages(source), fault_nanos=trial.fault_nanos, source=source)
 
 
 def open_accesses(

@@ -12,10 +12,14 @@ Knows the stub's events and the passive readers; knows neither wire nor memory.
 
 from __future__ import annotations
 
+import platform
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,18 +40,26 @@ from gcspy_drivers.cpython.cooperation.stub_events import cause_of
 from gcspy_drivers.cpython.counting.package import package_as_json
 from gcspy_drivers.cpython.counting.site_counts import SiteCounts
 from gcspy_drivers.cpython.event_copies import EventCopies
+from gcspy_drivers.cpython.heap_mirror import MOST_PAGES, HeapMirror
 from gcspy_drivers.cpython.map_reader import MapReader
 from gcspy_drivers.cpython.objects.kept_pools import WrittenPools
 from gcspy_drivers.cpython.options import ACCESSES, COUNT, COUNT_HOT, COUNT_IN
-from gcspy_drivers.cpython.passive_driver import OBJECTS, POOLS, PassiveDriver, Readings
+from gcspy_drivers.cpython.passive_driver import (
+    OBJECTS,
+    POOLS,
+    REFERENCES,
+    PassiveDriver,
+    Readings,
+)
 from gcspy_drivers.cpython.pool_writes import PoolWrites
 from gcspy_drivers.cpython.pymalloc.obmalloc import Arenas, HeapReading
-from gcspy_drivers.cpython.target import PymallocHeap, Target
+from gcspy_drivers.cpython.target import ObjectReading, PymallocHeap, Target
 from gcspy_drivers.kit.counted_sites.site_space import SiteSpace
 from gcspy_drivers.kit.memory_space import MemorySpace
 from gcspy_drivers.kit.sampled_driver import CLOCK
 from gcspy_drivers.kit.stubbed_driver import EXACT_KINDS, INJECT, StubbedDriver
 from gcspy_drivers.remote.pages.accesses import CellAccesses
+from gcspy_drivers.remote.pages.protection import ProtectedPages
 from gcspy_drivers.remote.pages.written_pages import WrittenPages
 from gcspy_server.api import (
     AttachOptions,
@@ -60,6 +72,9 @@ from gcspy_server.api import (
 )
 
 __all__ = ["CooperativeDriver", "modules_of"]
+
+_SEARCH_REST_NANOS: Final = 1_000_000_000
+"""How long after an event a tick does not search for objects, if events are recorded with their pages."""
 
 
 class CooperativeDriver(StubbedDriver, PassiveDriver):
@@ -94,6 +109,9 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._is_open = True
         self._using_pages = threading.RLock()  # by one thread: see `announced_aside` and `_idle_at`
         self._writes: PoolWrites | None = None
+        self._mirror: HeapMirror | None = None
+        self._mirror_read = False  # whether objects are searched for in the mirror at this event
+        self._searched_nanos = 0
         self._accesses_shown: tuple[HeapReading, int, CellAccesses] | None = None
         self._site_counts: SiteCounts | None = None
         self._site_space: SiteSpace | None = None
@@ -123,12 +141,19 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._pages = opened.pages
             if opened.pages is not None:
                 self._writes = PoolWrites(opened.pages, geometry, opened.fault_nanos)
+            if opened.pages is not None and opened.source is not None:
+                self._open_mirror(opened.pages, opened.source, opened.fault_nanos)
             self._accesses, why_not = open_accesses(opened, self._line, geometry, choice)
             self._sees_accesses = self._accesses is not None
             self.note += f"{why_not[:1].upper()}{why_not[1:]}. " if why_not else ""
             if self.options.text(COUNT.name) and self._line.counts_fd < 0:
                 self.note += "Allocation sites are not counted: that needs CPython 3.11 to 3.14. "
         return super().description()
+
+    def _open_mirror(self, pages: WrittenPages, source: ProtectedPages, fault_nanos: int) -> None:
+        """Have objects searched for in a copy of the memory, if the stub can record written pages."""
+        if self._line.ring is not None and platform.machine() == "x86_64":
+            self._mirror = HeapMirror(self._target, pages, source, fault_nanos)
 
     def changes(self) -> str:
         """Return nothing: the stub announces collections."""
@@ -148,16 +173,28 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
 
     def announced_aside(self, event: StubEvent, /) -> None:
         """Read and reset the written pages; the event itself is recorded."""
+        ring = self._line.ring
+        if ring is not None and self._mirror is not None and self._mirror.complete:
+            ring.keep(sys.maxsize)  # what they say of written pages belongs to this event
         with self._using_pages:
             self._follow_pages(event)
             if self._accesses is not None:
                 self._accesses.keep(event)
+
+    def _note_recorded_pages(self) -> None:
+        """Tell accesses which pages recorded events found written."""
+        ring, mirror = self._line.ring, self._mirror
+        while ring is not None and mirror is not None and ring.regions:
+            mirror.note(ring.regions.popleft())
 
     def _follow_pages(self, event: StubEvent) -> None:
         """See to the written pages at an event at which the target stands still."""
 
         def arenas() -> list[Arenas]:
             return self._target.arenas(self._interpreters)
+
+        with self._using_pages:
+            self._note_recorded_pages()
 
         if self._writes is not None:  # before accesses end their interval, which forgets them
             self._follow_writes(
@@ -177,6 +214,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self.gather(request)
         finally:
             self._event = None
+            self._mirror_read = False
 
     def copied(self) -> bool:
         """Let the target go on, unless something has to hold it after this event.
@@ -193,10 +231,22 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         return True
 
     def copy_plan(self) -> CopyPlan | None:
-        """Return what the stub copies at each event: at levels 1 and 2, of a program with one interpreter."""
-        if self.level >= OBJECTS:
+        """Return what the stub copies at each event, of a program with one interpreter; at level 3 once all of its pages have been copied."""
+        if self.level >= REFERENCES:
             return None
-        return self._copies.plan(self._interpreters, pools=self.level >= POOLS)
+        plan = self._copies.plan(self._interpreters, pools=self.level >= POOLS)
+        if self.level < OBJECTS or plan is None:
+            return plan
+        mirror, ring = self._mirror, self._line.ring
+        if mirror is None or ring is None or not mirror.complete or ring.refusal:
+            return None
+        return replace(plan, pages=MOST_PAGES)
+
+    def saw_new_pages(self) -> None:
+        """Have the pages of new mappings followed."""
+        if self._mirror is not None:
+            with self._using_pages:
+                self._mirror.follow_new()
 
     def announced_copy(self, event: StubEvent, copy: EventCopy, /) -> None:
         """Note the time."""
@@ -207,22 +257,59 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
 
     def gather_copy(self, request: GatherRequest, event: StubEvent, copy: EventCopy, /) -> None:
         """Fill the spaces from a copy."""
-        heaps = self._copies.heaps(copy) if min(self.level, request.level) >= POOLS else None
+        level = min(self.level, request.level)
+        heaps = self._copies.heaps(copy) if level >= POOLS else None
+        found: ObjectReading | None = None
+        if self._take_pages(copy) and heaps is not None and level >= OBJECTS:
+            found = self._search_mirror(request, heaps)
         self._charge_accesses()
         self._copied_event = event
         try:
-            self._fill(request, Readings(heaps, generations=self._copies.generations(copy)))
+            self._fill(request, Readings(heaps, found, self._copies.generations(copy)))
         finally:
             self._copied_event = None
 
+    def _take_pages(self, copy: EventCopy) -> bool:
+        """Take the pages of a recorded event; return whether objects can be searched for in the mirror."""
+        mirror = self._mirror
+        return mirror is not None and copy.plan.pages > 0 and mirror.take(copy.pages)
+
+    def _search_mirror(
+        self, request: GatherRequest, heaps: tuple[PymallocHeap, ...]
+    ) -> ObjectReading | None:
+        mirror = self._mirror
+        if mirror is None or not super()._wants_objects(request):
+            return None
+        mirror.writes.take()
+        self._searched_nanos = time.monotonic_ns()
+        return self._objects.examine(
+            heaps,
+            self._interpreters,
+            large=self._objects.wants_large(request),
+            written=mirror.writes,
+            mirror=mirror.target,
+        )
+
     def pass_copy_by(self, copy: EventCopy, /) -> None:
-        """Take the collector's numbers even if they are not sent; see `pass_by`."""
+        """Take the collector's numbers even if they are not sent, and the written pages; see `pass_by`."""
+        self._take_pages(copy)
         self._charge_accesses()
         for reading in self._copies.generations(copy):
             self._survivors_of(reading.ident).look(reading.generations)
 
     def _written_pools(self) -> WrittenPools | None:
         """Return which pools may have been written since they were read last; None: it is not known."""
+        mirror, ring = self._mirror, self._line.ring
+        if mirror is not None and not mirror.refusal and ring is not None and not ring.refusal:
+            if self._event is None:
+                return None  # at a tick: written pages belong to the mirror
+            with self._using_pages:
+                copied = mirror.copy(self._events.pending)
+            if copied:
+                ring.copied()
+                mirror.writes.take()
+                self._mirror_read = True
+                return mirror.writes
         if self._writes is None:
             return None
         arenas = [heap.reading.arenas for heap in self._heaps_read]
@@ -245,6 +332,21 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             self._writes.close()
             self._writes = None
 
+    def _wants_objects(self, request: GatherRequest) -> bool:
+        """At a tick, search the running program only if there was no event for a second: that examines all pools."""
+        if not super()._wants_objects(request):
+            return False
+        now = time.monotonic_ns()
+        mirrored = self._mirror is not None and self._mirror.complete
+        if self._event is None and mirrored and now < self._searched_nanos + _SEARCH_REST_NANOS:
+            return False
+        self._searched_nanos = now
+        return True
+
+    def _mirrored_target(self) -> Target | None:
+        """Return the mirror, at an event at which it was brought up to date."""
+        return self._mirror.target if self._mirror_read and self._mirror is not None else None
+
     def _fill(self, request: GatherRequest, readings: Readings) -> None:
         """Fill the requested spaces; allocation sites with the counts that came last."""
         super()._fill(request, readings)
@@ -255,7 +357,8 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
     def _charge_accesses(self) -> None:
         """Count what following accesses has cost the program against the budget."""
         with self._using_pages:
-            charges = [each.take_charge() for each in (self._accesses, self._writes) if each]
+            asked = self._accesses, self._writes, self._mirror
+            charges = [each.take_charge() for each in asked if each]
         for charge in charges:
             self.server.held(charge)
 
@@ -281,6 +384,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             return self._locked_accesses_of(reading)
 
     def _locked_accesses_of(self, reading: HeapReading) -> tuple[CellAccesses | None, str]:
+        self._note_recorded_pages()
         accesses = self._accesses
         if accesses is None or accesses.problem:
             return None, "" if accesses is None else accesses.since(time.monotonic_ns())
@@ -311,6 +415,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         """Return whether the pool of each address is known not to have been accessed, (n,), and in which time; in any thread."""
         nothing = np.zeros(len(address), dtype=np.bool_)
         with self._using_pages:
+            self._note_recorded_pages()
             accesses = self._accesses
             if accesses is None or accesses.problem or not self._is_open:
                 return nothing, ""
@@ -334,7 +439,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         self._map_reader.wait()
         with self._using_pages:
             self._is_open = False
-            for each in (self._accesses, self._writes, self._pages):
+            for each in (self._accesses, self._writes, self._pages, self._mirror):
                 if each is not None:
                     each.close()
         if self._site_counts is not None:
@@ -376,10 +481,11 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
 
     def _compare_lists(self, ident: int, survivors: Survivors) -> None:
         """Compare the lists' lengths at the end of a collection with those at its start, if both were counted whole."""
-        event = self._event
+        event = self._event or self._copied_event
         if ident != 0 or event is None:
             return  # the stub is in the main interpreter
-        lengths = self._objects.lengths(ident) if self._counted and self._read_still else None
+        still = self._read_still or self._copied_event is not None
+        lengths = self._objects.lengths(ident) if self._counted and still else None
         start, self._lists_at_start = self._lists_at_start, None
         if lengths is None:
             return

@@ -1,7 +1,7 @@
 """`EventCopies`: what a stub copies at an event of a CPython, and what that says.
 
-The same readers that read the target read the copies. Objects are not copied: from level 3 on the
-target stands still at each event, as without a ring. Several interpreters are not copied either:
+The same readers that read the target read the copies. For objects, pages are copied (`heap_mirror`).
+Several interpreters are not copied either:
 only what the interpreter's lock protects is of one moment, and others may have locks of their own.
 
 Knows the target and the copies; does not know spaces, or how copies arrive.

@@ -61,7 +61,7 @@ from gcspy_server.api import (
     ServerSpace,
 )
 
-__all__ = ["COLLECTIONS", "OBJECTS", "POOLS", "PassiveDriver", "Readings"]
+__all__ = ["COLLECTIONS", "OBJECTS", "POOLS", "REFERENCES", "PassiveDriver", "Readings"]
 
 POOLS: Final = 2
 OBJECTS: Final = 3
@@ -282,7 +282,7 @@ class PassiveDriver(SampledDriver):
         of_heaps = [space for spaces in self._heap_spaces.values() for space in spaces.all]
         heaps: tuple[PymallocHeap, ...] | None = None
         copies: ObjectCopies | None = None
-        objects = level >= OBJECTS and any(request.wants(space) for space in self._objects.spaces)
+        objects = level >= OBJECTS and self._wants_objects(request)
         # Who sees none of its spaces does not pay for references.
         references = level >= REFERENCES and any(
             request.wants(space) for space in self._objects.reference_spaces
@@ -304,8 +304,17 @@ class PassiveDriver(SampledDriver):
                 large=self._objects.wants_large(request),
                 copies=copies,
                 written=written,
+                mirror=self._mirrored_target(),
             )
         return Readings(heaps, found, generations)
+
+    def _wants_objects(self, request: GatherRequest) -> bool:
+        """Return whether objects are requested, and may be searched for now."""
+        return any(request.wants(space) for space in self._objects.spaces)
+
+    def _mirrored_target(self) -> Target | None:
+        """Return a copy of the target's memory that is examined at this event; None: the target itself is."""
+        return None
 
     def _fill(self, request: GatherRequest, readings: Readings) -> None:
         """Fill the requested spaces."""

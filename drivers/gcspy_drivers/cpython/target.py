@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy as shallow_copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -65,6 +66,7 @@ from gcspy_drivers.kit.memory_map import MemoryMap, MemoryMapper
 from gcspy_drivers.remote.address import Addr
 from gcspy_drivers.remote.maps import LiveMaps, read_maps
 from gcspy_drivers.remote.memory import Memory
+from gcspy_drivers.remote.pages.mirror import MirroredProcess
 from gcspy_drivers.remote.process import Process
 from gcspy_drivers.remote.process_hold import held as hold
 
@@ -698,7 +700,19 @@ class Target:
                 raise AssertionError("closed")
             root = self._found.exported("PyType_Type")
             self._types = TypeTable(self._memory, self._maps, self._layout.objects, root)
+        self._types.read_from(self._memory, self._maps)
         return self._types
+
+    def mirrored(self, process: MirroredProcess) -> Target:
+        """Return the same target read from a mirror; types have the same numbers in both. It need not be closed."""
+        self._type_table()
+        found = shallow_copy(self)
+        found.process = process
+        found._memory = Memory(process)
+        found._maps = LiveMaps(process, process.maps)
+        found._kept, found._outside = {}, np.zeros(0, dtype=np.uint64)
+        found._room = RecordBuffers(self.geometry.pool_bytes, COPY_BYTES)
+        return found
 
     def memory_map(self, arenas: list[Arenas]) -> MemoryMap:
         """Read all of the process's memory by kind.

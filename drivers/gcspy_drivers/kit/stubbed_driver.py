@@ -143,6 +143,9 @@ class StubbedDriver(SampledDriver, WaitingDriver):
         """Return what a stub with a ring is to copy at each event; None: events are gathered while the target stands still."""
         return None
 
+    def saw_new_pages(self) -> None:
+        """Have the pages of new mappings followed, for drivers whose `copy_plan` has pages."""
+
     def announced_aside(self, _event: StubEvent, /) -> None:
         """Do what has to be done with the pages of a target that stands still only for that: this event is recorded, or was left out. Another thread may be gathering an earlier one."""
 

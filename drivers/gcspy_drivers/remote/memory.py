@@ -101,7 +101,8 @@ class Memory:
     def _copy(self, addr: int, place: int, size_bytes: int) -> bool:
         """Copy memory of the target to an address of ours; return whether all of it could be read."""
         pieces = _Pair(place, size_bytes, addr & (2**64 - 1), size_bytes)
-        return copy_pieces(self.process, pieces, ctypes.byref(pieces, 16), 1) == size_bytes
+        remote = ctypes.addressof(pieces) + 16
+        return copy_pieces(self.process, pieces, remote, 1) == size_bytes
 
     def read_many(self, addrs: U64, size_bytes: int) -> tuple[Bytes, npt.NDArray[np.bool_]]:
         """Read pieces of one size from many places. To do it repeatedly, keep a `Gather`.

@@ -137,6 +137,10 @@ class Process:
         if self._exit_status is not None:
             self._exit_status.close()
 
+    def vectors(self, remote: int, _pieces: int, /) -> tuple[int, int]:
+        """Return the process that pieces of memory are copied from, and the address of their vectors: itself, and the same."""
+        return self.pid, remote
+
     def stat(self) -> Stat:
         """Read its state: one ``pread`` of a file that is open already.
 

@@ -32,20 +32,21 @@ _READV.argtypes = [
 ]
 
 
-def copy_pieces(process: Process, local: Any, remote: Any, pieces: int) -> int:
+def copy_pieces(process: Process, local: Any, remote: int, pieces: int) -> int:
     """Copy pieces to one place; return the bytes copied, negative if there were none.
 
     Args:
         process: The process.
         local: Where the vector of the place is.
-        remote: Where the vectors of the pieces are.
+        remote: Address of the vectors of the pieces.
         pieces: Their number.
 
     Raises:
         TargetGone: The target has ended.
         NotPermitted: The system does not let us read it.
     """
-    copied: int = _READV(process.pid, local, 1, remote, pieces, 0)
+    pid, place = process.vectors(remote, pieces)
+    copied: int = _READV(pid, local, 1, place, pieces, 0)
     if copied < 0 and (number := ctypes.get_errno()) != errno.EFAULT:
         process.refuse(OSError(number, os.strerror(number)), "its memory")
     return copied

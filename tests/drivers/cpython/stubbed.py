@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
@@ -111,6 +112,7 @@ class Watching:
         level: The level.
         budget: The budget, in thousandths.
         may_hold: Whether a program reads every event before the target goes on.
+        values: Options of the driver.
     """
 
     def __init__(
@@ -121,8 +123,11 @@ class Watching:
         level: int = 2,
         budget: int | None = None,
         may_hold: bool = True,
+        values: Mapping[str, str] | None = None,
     ) -> None:
-        options = AttachOptions(stub_fd=os.dup(target.connection.fileno()), level=level)
+        options = AttachOptions(
+            stub_fd=os.dup(target.connection.fileno()), level=level, values=values or {}
+        )
         target.connection.close()  # the only end on our side is the driver's
         driver = CPythonDriver.attach(target.pid, options)
         assert isinstance(driver, CooperativeDriver)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from gcspy_drivers.cooperative.line import StubLost
+from gcspy_drivers.cooperative.line import StubEvent, StubLost
+from gcspy_drivers.cpython.cooperation import stub
 from gcspy_drivers.cpython.objects import kernels, machine_code
 from gcspy_drivers.cpython.objects.kept_pools import Merge
 from gcspy_drivers.cpython.pool_writes import PoolWrites
@@ -17,10 +22,14 @@ from gcspy_protocol.errors import TargetError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gcspy_compiled.libraries import hash_of_sources
 from tests.drivers.cpython.stubbed import StubbedTarget, Watching
 from tests.drivers.targets import VERSIONS, find_python
 from tests.matrix import matrix
 
+FOLDER = Path(stub.__file__).parent / "compiled"
+# The tests run without machine code; these are about it.
+LIBRARY = str(next(FOLDER.glob(f"gcspy-collect-{hash_of_sources(FOLDER)}-*.so"), ""))
 needs_pages = pytest.mark.skipif(not try_pages().works, reason=try_pages().refusal)
 
 CHANGES = """
@@ -158,6 +167,112 @@ def test_a_thousand_events(version: str, soak_seed: int) -> None:
     print(f"\n{version}: {compared_events} events compared, pools kept at {kept_events}")
     assert compared_events > 900
     assert kept_events > 300
+
+
+# Right before an event is recorded, in the same instruction, the program stops itself, until it was read as a whole.
+RECORDED = """
+import ctypes, functools, signal
+def stop_first(stub):
+    line = stub._line
+    line._begin = (line._record, *line._begin)
+    # With an argument of the same kind as the call that records has, which makes one object more.
+    line._record = functools.partial(ctypes.pythonapi["raise"], ctypes.c_void_p(int(signal.SIGSTOP)))
+    say(ctypes.addressof(line._pinned) + stub_module._EVENT_AT)
+""" + CHANGES.replace("stub = begin()", "stub = begin(); stop_first(stub)")
+
+
+class Recorded:
+    """Events that a program records while it runs, and whole readings of it at the same moments."""
+
+    def __init__(self, target: StubbedTarget, watching: Watching, second: Target) -> None:
+        self.target = target
+        self.second = second
+        self.driver = driver = watching.driver
+        self.found: dict[tuple[int, int], dict[str, Any]] = {}
+        self.whole: dict[tuple[int, int], dict[str, Any]] = {}
+        self.copied = self.kept = 0
+        self.event: tuple[int, int] = (-1, -1)
+        examine, gather_copy, gather_still = (
+            driver._objects.examine,
+            driver.gather_copy,
+            driver.gather_still,
+        )
+
+        def noted(*arguments: Any, **options: Any) -> ObjectReading:
+            reading = examine(*arguments, **options)
+            self.found[self.event] = content(reading)
+            assert driver._mirror is not None
+            pools = reading.heaps[0].heap.reading.pools.address
+            self.kept += bool((~driver._mirror.writes.among(pools)).any())
+            return reading
+
+        def copy(request: Any, event: StubEvent, copies: Any) -> None:
+            self.event = event.kind, event.number
+            self.copied += 1
+            gather_copy(request, event, copies)
+
+        def still(request: Any, event: StubEvent) -> None:
+            self.event = event.kind, event.number
+            gather_still(request, event)
+
+        vars(driver._objects)["examine"] = noted
+        vars(driver).update(gather_copy=copy, gather_still=still)
+
+    def read_whole(self) -> None:
+        """Read the program whenever it has stopped itself."""
+        place = int(self.target.read_line() or 0)
+        pid = self.target.pid
+        while True:
+            changed = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            if changed is None or changed.si_code != os.CLD_STOPPED:
+                return
+            os.waitid(os.P_PID, pid, os.WSTOPPED)
+            event = self.second.memory.read(place, 16)
+            interpreters = self.second.interpreters() or ()
+            heaps = self.second.heaps(interpreters)
+            code = machine_code.compiled()
+            whole = self.second.objects(heaps, interpreters, code=code, large=True)
+            self.whole[event[0], int.from_bytes(event[8:], "little")] = content(whole)
+            os.kill(pid, signal.SIGCONT)
+
+
+def recorded(python: str, seed: int, steps: int) -> tuple[int, int, int]:
+    """Compare; return how many events were compared, how many were recorded, and at how many pools were kept."""
+    with (
+        StubbedTarget(python, RECORDED, str(seed), str(steps), library=LIBRARY) as target,
+        Watching(target, level=3, may_hold=False, values={"accesses": "off"}) as watching,
+        Target(target.pid) as second,
+    ):
+        events = Recorded(target, watching, second)
+        answering = threading.Thread(target=events.read_whole)
+        answering.start()
+        try:
+            with pytest.raises((TargetError, StubLost)):
+                watching.serve()
+        finally:
+            target.process.kill()
+            answering.join()
+        both = events.whole.keys() & events.found.keys()
+        for event in sorted(both):
+            for name, values in events.whole[event].items():
+                assert np.array_equal(events.found[event][name], values), (event, name)
+        return len(both), events.copied, events.kept
+
+
+needs_records = pytest.mark.skipif(not LIBRARY, reason="there is no C compiler")
+
+
+@needs_pages
+@needs_records
+@pytest.mark.parametrize("version", matrix(VERSIONS, usual=("3.11",)))
+def test_a_recorded_event_is_what_a_whole_reading_finds_at_its_moment(version: str) -> None:
+    python = find_python(version)
+    if python is None:
+        pytest.skip(f"Python {version} is not installed")
+    compared_events, copied, kept = recorded(python, seed=1, steps=30)
+    assert compared_events >= 50  # of 60, without the first
+    assert copied >= 40
+    assert kept >= 30
 
 
 PLAIN = machine_code.Kernels(

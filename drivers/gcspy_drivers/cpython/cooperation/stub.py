@@ -99,7 +99,8 @@ NUMBERS = struct.Struct("<15q")
 """``gc.get_count()``, ``gc.get_threshold()``, and of ``gc.get_stats()`` collections, collected and uncollectable of each generation."""
 
 _WAITS, _TELLS, _RECORDS, _PAGES, _COUNTS = 1, 2, 4, 8, 16
-_RING_BYTES = 8 << 20
+_RING_BYTES = 64 << 20
+"""Memory is taken only for what is used of it: 8 MiB at most, unless written pages are recorded."""
 _PR_SET_PTRACER = 0x59616D61
 # Collections that are not reported, between two checks that the sidecar is connected.
 _LOOK_EVERY = 64

@@ -165,6 +165,11 @@ class TypeTable:
         found: U64 = self._records["base"]
         return found
 
+    def read_from(self, memory: Memory, maps: LiveMaps) -> None:
+        """Have everything read from another memory of the same process from now on, such as a copy."""
+        if memory is not self._memory:
+            self._memory, self._maps, self._again = memory, maps, None
+
     def begin(self) -> None:
         """Check all remembered types again, before a gathering; changed ones are dropped, and refused words too.
 

@@ -141,6 +141,7 @@ class ObjectView:
         large: bool = False,
         copies: ObjectCopies | None = None,
         written: WrittenPools | None = None,
+        mirror: Target | None = None,
     ) -> ObjectReading:
         """Examine the pools: all that is read of the target.
 
@@ -151,12 +152,13 @@ class ObjectView:
             large: Whether to search for large blocks too.
             copies: Their copies; without them they are copied now.
             written: Which pools may have been written since the last call; None: it is not known.
+            mirror: A copy of the target's memory, to examine instead.
 
         Raises:
             TargetGone: The target has ended.
             TargetError: It cannot be examined.
         """
-        return self._target.objects(
+        return (self._target if mirror is None else mirror).objects(
             heaps,
             interpreters,
             code=machine_code.compiled(),

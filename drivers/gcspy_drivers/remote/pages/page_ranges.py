@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gcspy_drivers.remote.address import PAGE_BYTES
 
-__all__ = ["Bits", "NO_RANGES", "PageRanges"]
+__all__ = ["Bits", "NO_RANGES", "PageRanges", "U64"]
 
 Bits = npt.NDArray[np.bool_]
 U64 = npt.NDArray[np.uint64]

@@ -22,6 +22,7 @@ import struct
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.remote.address import PAGE_BYTES
@@ -38,7 +39,11 @@ _REGISTER_MODE_WP: Final = 2
 _FEATURES: Final = 1 << 13 | 1 << 15  # UFFD_FEATURE_WP_UNPOPULATED, UFFD_FEATURE_WP_ASYNC
 _PAGEMAP_SCAN: Final = 0xC0606610
 _WP_MATCHING: Final = 1
+_WP_ALLOWED: Final = 1
 _WRITTEN: Final = 2
+_OF_FILE: Final = 4
+_PRESENT: Final = 8
+_SWAPPED: Final = 16
 _THREE: Final = struct.Struct("<3Q")
 _FOUR: Final = struct.Struct("<4Q")
 
@@ -158,7 +163,57 @@ class ProtectedPages:
                 at = end
         return np.cumsum(steps[:-1], dtype=np.int8).view(np.bool_)
 
-    def _scan(self, low: int, high: int, *, protect: bool) -> tuple[int, int]:
+    def take_anonymous(self, end: int) -> npt.NDArray[np.uint64]:
+        """Protect all written pages that no file has, of all followed ranges, and return them.
+
+        Pages in no followed range are returned as well, each time.
+
+        Args:
+            end: Where to stop.
+
+        Returns:
+            (n, 2) address and pages of each region; new.
+
+        Raises:
+            TargetGone: The process has ended.
+            TargetError: The kernel refuses.
+        """
+        listed = self._anonymous(PAGE_BYTES, end, protect=False)
+        followed = (listed[:, 2] & np.uint64(_WP_ALLOWED)) != 0
+        found = [listed[~followed]]
+        low = high = 0
+        for start, stop in listed[followed, :2].tolist():
+            if stop - low > _PROTECTED_BYTES:
+                found.append(self._protect_pieces(low, high))
+                low = start
+            high = stop
+        found.append(self._protect_pieces(low, high))
+        regions = np.concatenate(found)
+        regions[:, 1] -= regions[:, 0]
+        regions[:, 1] //= np.uint64(PAGE_BYTES)
+        return regions[:, :2].copy()
+
+    def _protect_pieces(self, low: int, high: int) -> npt.NDArray[np.uint64]:
+        parts = [np.zeros((0, 3), dtype=np.uint64)]
+        for at in range(low, high, _PROTECTED_BYTES):
+            until = min(high, at + _PROTECTED_BYTES)
+            parts.append(self._anonymous(at, until, protect=True))
+        return np.concatenate(parts)
+
+    def _anonymous(self, low: int, high: int, *, protect: bool) -> npt.NDArray[np.uint64]:
+        """List regions of written pages that no file has: begin, end, categories, (n, 3)."""
+        parts = [np.zeros((0, 3), dtype=np.uint64)]
+        while low < high:
+            count, end = self._scan(low, high, protect=protect, anonymous=True)
+            parts.append(self._found[:count].copy())
+            if end <= low:
+                break
+            low = end
+        return np.concatenate(parts)
+
+    def _scan(
+        self, low: int, high: int, *, protect: bool, anonymous: bool = False
+    ) -> tuple[int, int]:
         """Fill `_found`; return how many rows it has, and where the scan ended."""
         words = self._words
         words[1:] = (
@@ -169,10 +224,10 @@ class ProtectedPages:
             self._found.ctypes.data,
             _ROWS,
             0,
-            0,
-            _WRITTEN,
-            0,
-            _WRITTEN,
+            _OF_FILE if anonymous else 0,
+            _WRITTEN | (_OF_FILE if anonymous else 0),
+            _PRESENT | _SWAPPED if anonymous else 0,
+            _WRITTEN | (_WP_ALLOWED if anonymous else 0),
         )
         try:
             count = fcntl.ioctl(self._pagemap, _PAGEMAP_SCAN, words.data, True)

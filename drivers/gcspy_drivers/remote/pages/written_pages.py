@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gcspy_drivers.remote.pages.page_ranges import NO_RANGES, Bits, PageRanges
+from gcspy_drivers.remote.pages.page_ranges import NO_RANGES, U64, Bits, PageRanges
 
 __all__ = ["WriteRecord", "WriteSource", "WrittenPages"]
 
@@ -122,6 +122,10 @@ class WrittenPages:
 
     Args:
         source: The kernel's way; this takes ownership.
+
+    Attributes:
+        lent: Whether another one protects the pages, at each event, and tells which were written (`note`): then nothing is protected
+            here, as that would hide writes from it.
     """
 
     def __init__(self, source: WriteSource) -> None:
@@ -129,6 +133,7 @@ class WrittenPages:
         self._records: list[WriteRecord] = []
         self._protected = NO_RANGES
         self._resting = True
+        self.lent = False
 
     @property
     def resting(self) -> bool:
@@ -158,7 +163,7 @@ class WrittenPages:
             TargetError: The process has ended, or the kernel refuses.
         """
         ready = self._source.follow(ranges)
-        found = self._source.written(ranges, protect=True)
+        found = self._source.written(ranges, protect=not self.lent)
         self._tell(ranges, found)
         self._protected, self._resting = ranges, False
         return ready
@@ -178,6 +183,16 @@ class WrittenPages:
         if not self._resting:
             self._source.release(self._protected)
             self._resting = True
+
+    def note(self, pages: U64) -> None:
+        """Have every record remember pages that another one found written and has protected.
+
+        Args:
+            pages: (n,) their addresses.
+        """
+        for record in self._records:
+            rows = record.ranges.rows(pages)
+            record._bits[rows[rows >= 0]] = True
 
     def close(self) -> None:
         """Remove all protection."""

@@ -13,18 +13,28 @@
  *   0 number of the plan, 0: there is none; 1 records that the sidecar has taken; 2 whether the program waits when the
  *   ring is full, until the sidecar takes a record; 8 address of pymalloc's pointer to its table, 9 of the table's length (u32); 10 bytes of an arena,
  *   11 of a pool, 12 of its header, 13 alignment, 14 size classes; 15 whether pools are wanted; 16 number of ranges;
- *   from 17 on address and bytes of each
+ *   from 17 on address and bytes of each; 3 most written pages that are copied, 0: none are; 4 how often the sidecar
+ *   has copied all pages itself; 5 bytes of the ring that may be used, 0: all
  *   256 records that were made; 257 events that found the ring full; 258 nanoseconds for which the program waited then;
- *   264 scratch
+ *   259 written pages of the latest record that nobody protects; 260 the error of a system that does not tell what was
+ *   written; 264 scratch
  * After it 1,024 pairs of u64, place and bytes of record n at n % 1,024; then the records (struct record).
  *
- * Source: CPython 3.9 to 3.15 struct arena_object, struct pool_header; pwritev(2), memfd_create(2).
+ * From level 3 on the pages that were written since the record before are copied, too (PAGEMAP_SCAN): all that no file
+ * has, so that who had all of them once has all of them now. Each is protected before it is copied, by the userfaultfd
+ * that the sidecar has: what another thread writes meanwhile is in the next record. A page that was protected and not
+ * copied is lost for the sidecar, which then has to copy all pages itself, at an event at which the program waits.
+ *
+ * Source: the kernel's admin-guide/mm/pagemap.rst, PAGEMAP_SCAN; CPython 3.9 to 3.15 struct arena_object, struct pool_header; pwritev(2), memfd_create(2).
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -42,9 +52,9 @@
 #define EVENT_BYTES 40u
 #define AHEAD 12u
 
-enum { PLAN = 0, TAKEN = 1, HOLDS = 2, TABLE_AT = 8, LENGTH_AT = 9, ARENA_BYTES = 10, POOL_BYTES = 11, HEADER_BYTES = 12,
+enum { PLAN = 0, TAKEN = 1, HOLDS = 2, PAGES = 3, COPIED = 4, ROOM = 5, TABLE_AT = 8, LENGTH_AT = 9, ARENA_BYTES = 10, POOL_BYTES = 11, HEADER_BYTES = 12,
        ALIGNMENT = 13, CLASSES = 14, POOLS = 15, RANGES = 16, RANGE = 17, PLAN_WORDS = RANGE + 2 * MOST_RANGES,
-       MADE = 256, FULL = 257, WAITED = 258, SCRATCH = 264 };
+       MADE = 256, FULL = 257, WAITED = 258, UNPROTECTED = 259, REFUSED = 260, SCRATCH = 264 };
 
 enum { UNKNOWN = 0, FREE = 2, USED = 3 };
 enum { HELD = 0, RECORDED = 1, LEFT_OUT = 2 };
@@ -52,7 +62,27 @@ enum { HELD = 0, RECORDED = 1, LEFT_OUT = 2 };
 #define LOOK_NANOS 100000
 #define LONGEST_NANOS 1000000000u
 enum { FULL_RING = 3 };
-enum { WITH_RANGES = 1, WITH_POOLS = 2 };
+enum { WITH_RANGES = 1, WITH_POOLS = 2, WITH_PAGES = 4, WITH_MAPS = 8 };
+
+/* Regions of written pages; what other threads may write while they are listed. */
+#define MOST_REGIONS 8192u
+#define MORE 64u
+#define MOST_MAPS (4u << 20)
+#define HIGHEST 0x7ffffffff000u
+#define AT_ONCE 1024u
+/* Less than the smallest huge page, which would count as one. */
+#define WINDOW ((2u << 20) - PAGE)
+#define PAGEMAP_SCAN 0xC0606610u
+/* A page that the process does not have counts as written. */
+enum { WP_ALLOWED = 1, WRITTEN = 2, OF_FILE = 4, PRESENT = 8, SWAPPED = 16, PROTECT = 1 };
+
+struct scan {
+    uint64_t size, flags, start, end, walk_end, regions, length, most, inverted, mask, any, returned;
+};
+
+struct region {
+    uint64_t start, end, categories;
+};
 
 struct arena_object {
     uint64_t address, pool_address;
@@ -77,13 +107,21 @@ struct record {
     uint8_t event[EVENT_BYTES];
     uint64_t starts, ends, begun_nanos, done_nanos, processor_nanos, plan;
     uint32_t table_length, flags;
-    uint64_t table, pools, bytes;
+    uint64_t table, pools, bytes, regions, pages_at, maps;
 };
 
 /* Addresses of the arenas that the kernel could read, by their place in the table. */
 static uint64_t *seen;
 static uint64_t seen_length;
 static uint64_t latest_pools;
+
+/* What is found of the pages: regions as they are listed, and as they are protected; the memory map as it was recorded. */
+static struct region *listed, *chosen;
+static struct text {
+    char *at;
+    uint64_t bytes, room;
+} maps, maps_before;
+static uint64_t maps_copied, lost_copied;
 
 static uint64_t nanos(clockid_t clock)
 {
@@ -198,11 +236,170 @@ static uint64_t room_for(const uint64_t *ring, uint64_t ring_bytes, uint64_t byt
     return next + bytes < oldest ? next : 0;
 }
 
+static int has_gone(int connection)
+{
+    struct pollfd found = {connection, 0, 0};
+    return poll(&found, 1, 0) != 0; /* the end of the connection, or of the descriptor, is reported unasked */
+}
+
+/* Read the memory map of this process. */
+static int read_maps(void)
+{
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    ssize_t got = -1;
+    if (fd < 0)
+        return 0;
+    maps.bytes = 0;
+    for (;;) {
+        if (maps.bytes + PAGE > maps.room) {
+            char *larger = maps.room < MOST_MAPS ? realloc(maps.at, maps.room + 16 * PAGE) : NULL;
+            if (larger == NULL)
+                break;
+            maps.at = larger;
+            maps.room += 16 * PAGE;
+        }
+        got = read(fd, maps.at + maps.bytes, maps.room - maps.bytes);
+        if (got <= 0)
+            break;
+        maps.bytes += (uint64_t)got;
+    }
+    close(fd);
+    return got == 0;
+}
+
+/* List written pages that no file has; -1: the kernel refuses, or they are too many regions. */
+static int64_t scan(int fd, uint64_t flags, uint64_t start, uint64_t end, struct region *found, uint64_t room)
+{
+    uint64_t filled = 0;
+    while (start < end) {
+        struct scan request = {sizeof request, flags, start, end, 0, (uint64_t)(found + filled), room - filled, 0,
+                               OF_FILE, WRITTEN | OF_FILE, PRESENT | SWAPPED, WRITTEN | WP_ALLOWED};
+        if (filled == room)
+            return -1;
+        int got = ioctl(fd, PAGEMAP_SCAN, &request);
+        if (got < 0 || request.walk_end <= start)
+            return -1;
+        filled += (uint64_t)got;
+        start = request.walk_end;
+    }
+    return (int64_t)filled;
+}
+
+/* Sum the pages of some regions; those without protection in `unprotected`. The stack of this thread is left out. */
+static uint64_t pages_of(struct region *found, int64_t regions, uint64_t *unprotected)
+{
+    uint64_t here = (uint64_t)&here, pages = 0;
+    *unprotected = 0;
+    for (int64_t each = 0; each < regions; each++) {
+        struct region *region = &found[each];
+        if (!(region->categories & WP_ALLOWED)) {
+            if (region->start <= here && here < region->end)
+                region->end = region->start;
+            *unprotected += (region->end - region->start) / PAGE;
+        }
+        pages += (region->end - region->start) / PAGE;
+    }
+    return pages;
+}
+
+/* Protect what was listed, and list it again in the same moment; -1: something was protected, and is not known. */
+static int64_t protect(int fd, int64_t regions)
+{
+    uint64_t filled = 0;
+    for (int64_t each = 0; each < regions;) {
+        if (!(listed[each].categories & WP_ALLOWED)) {
+            if (filled == MOST_REGIONS)
+                return -1;
+            chosen[filled++] = listed[each++];
+            continue;
+        }
+        uint64_t start = listed[each].start, end = listed[each].end;
+        while (++each < regions && listed[each].categories & WP_ALLOWED && listed[each].end - start <= WINDOW)
+            end = listed[each].end;
+        for (; start < end; start += WINDOW) {
+            uint64_t until = end - start > WINDOW ? start + WINDOW : end;
+            int64_t got = scan(fd, PROTECT, start, until, chosen + filled, MOST_REGIONS - filled);
+            if (got < 0)
+                return -1;
+            filled += (uint64_t)got;
+        }
+    }
+    return (int64_t)filled;
+}
+
+/* Copy pages one by one; one that cannot be read, as it was unmapped meanwhile or may not be, becomes zeros. */
+static int copy_singly(int fd, const struct iovec *parts, int count, uint64_t place)
+{
+    static const char nothing[PAGE];
+    for (int part = 0; part < count; part++) {
+        for (uint64_t at = 0; at < parts[part].iov_len; at += PAGE, place += PAGE) {
+            if (pwrite(fd, (char *)parts[part].iov_base + at, PAGE, (off_t)place) != PAGE &&
+                pwrite(fd, nothing, PAGE, (off_t)place) != PAGE)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Copy the pages of regions to a place of the ring. */
+static int copy_pages(int fd, const struct region *found, int64_t regions, uint64_t place)
+{
+    struct iovec parts[AT_ONCE];
+    for (int64_t each = 0; each < regions;) {
+        int count = 0;
+        uint64_t bytes = 0;
+        for (; each < regions && count < (int)AT_ONCE; each++) {
+            uint64_t size = found[each].end - found[each].start;
+            if (size == 0)
+                continue;
+            parts[count].iov_base = (void *)found[each].start;
+            parts[count++].iov_len = size;
+            bytes += size;
+        }
+        if (count && pwritev(fd, parts, count, (off_t)place) != (ssize_t)bytes && !copy_singly(fd, parts, count, place))
+            return 0;
+        place += bytes;
+    }
+    return 1;
+}
+
+static int make_room_for_regions(void)
+{
+    if (listed == NULL)
+        listed = malloc(MOST_REGIONS * sizeof *listed);
+    if (chosen == NULL)
+        chosen = malloc(MOST_REGIONS * sizeof *chosen);
+    return listed != NULL && chosen != NULL;
+}
+
+static uint32_t collect_with(const struct call *call, int pagemap);
+
 static uint32_t collect(const struct call *call)
+{
+    uint64_t *ring = (uint64_t *)call->ring;
+    if (!__atomic_load_n(&ring[PAGES], __ATOMIC_ACQUIRE))
+        return collect_with(call, -1);
+    /* Pages are protected only while the sidecar is there; and of no use to it once some are lost. */
+    if (has_gone(call->connection) || lost_copied == ring[COPIED] || !is_ours(call))
+        return HELD;
+    int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (pagemap < 0 || !make_room_for_regions() || !read_maps()) {
+        ring[REFUSED] = errno ? (uint64_t)errno : EINVAL;
+        if (pagemap >= 0)
+            close(pagemap);
+        return HELD;
+    }
+    uint32_t result = collect_with(call, pagemap);
+    close(pagemap);
+    return result;
+}
+
+static uint32_t collect_with(const struct call *call, int pagemap)
 {
     uint64_t *ring = (uint64_t *)call->ring;
     uint64_t plan[PLAN_WORDS], scratch[2], begun = nanos(CLOCK_MONOTONIC), processor = 0;
     uint64_t number = __atomic_load_n(&ring[PLAN], __ATOMIC_ACQUIRE);
+    uint64_t ring_bytes = ring[ROOM] && ring[ROOM] < call->ring_bytes ? ring[ROOM] : call->ring_bytes;
     struct iovec parts[MOST_RANGES];
     const uint8_t *event = (const uint8_t *)call->event;
     int is_end = event[0] != 0;
@@ -220,6 +417,22 @@ static uint32_t collect(const struct call *call)
     /* A start needs places for its end, too. */
     if (!is_end && made - taken >= SLOTS - 2)
         return FULL_RING;
+
+    int64_t regions = 0;
+    uint64_t pages = 0, unprotected = 0, pages_room = 0, copied = ring[COPIED];
+    int same_maps = 0;
+    if (pagemap >= 0) {
+        regions = scan(pagemap, 0, PAGE, HIGHEST, listed, MOST_REGIONS - MORE);
+        if (regions < 0) {
+            ring[REFUSED] = errno ? (uint64_t)errno : EINVAL;
+            return HELD;
+        }
+        pages = pages_of(listed, regions, &unprotected);
+        if (pages > plan[PAGES])
+            return HELD;
+        same_maps = maps_copied == copied && maps.bytes == maps_before.bytes && memcmp(maps.at, maps_before.at, maps.bytes) == 0;
+        pages_room = up(maps.bytes) + ((uint64_t)regions + MORE) * 16 + PAGE + (pages + MORE) * PAGE;
+    }
 
     uint64_t ranges = 0, table = 0, length = 0;
     for (uint64_t each = 0; each < plan[RANGES]; each++) {
@@ -247,10 +460,10 @@ static uint32_t collect(const struct call *call)
     }
     uint64_t fixed = sizeof(struct record) + ranges + length * sizeof(struct arena_object) + up(length * 4);
     /* The table tells how many pools there are; it is copied to where it will be, if there are as many as last time. */
-    uint64_t wanted = fixed + latest_pools * 4, bytes = 0, place = 0, table_place = 0, counted = 0, first = 0;
+    uint64_t wanted = fixed + latest_pools * 4 + pages_room, bytes = 0, place = 0, table_place = 0, counted = 0, first = 0;
     const struct arena_object *arenas = NULL;
     for (int attempt = 0;; attempt++) {
-        place = room_for(ring, call->ring_bytes, wanted, made, taken);
+        place = room_for(ring, ring_bytes, wanted, made, taken);
         if (place == 0 || attempt == 2)
             goto full;
         table_place = place + sizeof(struct record) + ranges;
@@ -264,14 +477,14 @@ static uint32_t collect(const struct call *call)
         counted = 0;
         for (uint64_t slot = 0; slot < length; slot++)
             counted += carved_pools(&arenas[slot], plan, &first);
-        bytes = fixed + up(counted * 4);
+        bytes = fixed + up(counted * 4) + pages_room;
         if (bytes <= wanted)
             break;
         wanted = bytes;
     }
     latest_pools = up(counted * 4) / 4;
     /* And as much room. */
-    if (!is_end && room_for(ring, call->ring_bytes, 2 * bytes + PAGE, made, taken) == 0)
+    if (!is_end && room_for(ring, ring_bytes, 2 * bytes + PAGE, made, taken) == 0)
         goto full;
     uint32_t *carved = (uint32_t *)((uint8_t *)ring + table_place + length * sizeof(struct arena_object));
     uint32_t *out = (uint32_t *)((uint8_t *)carved + up(length * 4));
@@ -291,32 +504,65 @@ static uint32_t collect(const struct call *call)
         }
         found += here;
     }
+    uint64_t used = fixed + up(found * 4), pages_at = 0;
+    if (pagemap >= 0) {
+        if (!same_maps) {
+            memcpy((uint8_t *)ring + place + used, maps.at, maps.bytes);
+            used += up(maps.bytes);
+        }
+        errno = 0;
+        regions = protect(pagemap, regions);
+        uint64_t listed_pages = pages;
+        pages = regions < 0 ? 0 : pages_of(chosen, regions, &unprotected);
+        if (regions < 0 || used + (uint64_t)regions * 16 + PAGE + pages * PAGE > bytes || pages > listed_pages + MORE) {
+            lost_copied = copied;
+            return HELD;
+        }
+        uint64_t *out_regions = (uint64_t *)((uint8_t *)ring + place + used);
+        for (int64_t each = 0; each < regions; each++) {
+            out_regions[2 * each] = chosen[each].start;
+            out_regions[2 * each + 1] = (chosen[each].end - chosen[each].start) / PAGE;
+        }
+        used += (uint64_t)regions * 16;
+        pages_at = ((place + used + PAGE - 1) & ~(uint64_t)(PAGE - 1)) - place;
+        if (!copy_pages(call->fd, chosen, regions, place + pages_at)) {
+            lost_copied = copied;
+            return HELD;
+        }
+        used = pages_at + pages * PAGE;
+        if (!same_maps) {
+            struct text other = maps_before;
+            maps_before = maps;
+            maps = other;
+            maps_copied = copied;
+        }
+        ring[UNPROTECTED] = unprotected;
+    }
     struct record *record = (struct record *)((uint8_t *)ring + place);
     memcpy(record->event, event, EVENT_BYTES);
     memcpy(&record->starts, (const void *)call->counts, 16);
     record->begun_nanos = begun;
     record->plan = number;
     record->table_length = (uint32_t)length;
-    record->flags = (ranges ? WITH_RANGES : 0) | (pools ? WITH_POOLS : 0);
+    record->flags = (ranges ? WITH_RANGES : 0) | (pools ? WITH_POOLS : 0) | (pagemap >= 0 ? WITH_PAGES : 0) |
+                    (pagemap >= 0 && !same_maps ? WITH_MAPS : 0);
     record->table = table;
     record->pools = found;
-    record->bytes = fixed + up(found * 4);
+    record->bytes = used;
+    record->regions = (uint64_t)regions;
+    record->pages_at = pages_at;
+    record->maps = pagemap >= 0 && !same_maps ? maps_before.bytes : 0;
     if (!is_end)
         processor = nanos(CLOCK_PROCESS_CPUTIME_ID);
     record->processor_nanos = processor;
     record->done_nanos = nanos(CLOCK_MONOTONIC);
     ring[SLOTS_AT / 8 + made % SLOTS * 2] = place;
-    ring[SLOTS_AT / 8 + made % SLOTS * 2 + 1] = bytes;
+    /* Without pages as much as was reserved, which changes less. */
+    ring[SLOTS_AT / 8 + made % SLOTS * 2 + 1] = pagemap >= 0 ? up(used) : bytes;
     __atomic_store_n(&ring[MADE], made + 1, __ATOMIC_RELEASE);
     return RECORDED;
 full:
     return FULL_RING;
-}
-
-static int has_gone(int connection)
-{
-    struct pollfd found = {connection, 0, 0};
-    return poll(&found, 1, 0) != 0; /* the end of the connection, or of the descriptor, is reported unasked */
 }
 
 /* Record an event; while the ring is full the program waits, if the sidecar wants that and makes room. */
@@ -337,7 +583,8 @@ static uint32_t wait_for_room(const struct call *call, uint64_t *ring)
         } else if (clock - since > LONGEST_NANOS || has_gone(call->connection))
             return HELD;
     }
-    return LEFT_OUT;
+    /* How many pages an end needs is not known at its start: rather than to leave it out, the program waits for it. */
+    return ring[PAGES] && ((const uint8_t *)call->event)[0] != 0 ? HELD : LEFT_OUT;
 }
 
 static uint32_t record(const struct call *call)
@@ -374,4 +621,12 @@ API void gcspy_forget(void)
     free(seen);
     seen = NULL;
     seen_length = 0;
+    free(listed);
+    free(chosen);
+    free(maps.at);
+    free(maps_before.at);
+    listed = chosen = NULL;
+    memset(&maps, 0, sizeof maps);
+    memset(&maps_before, 0, sizeof maps_before);
+    maps_copied = lost_copied = 0;
 }
