@@ -114,7 +114,8 @@ class Recorder:
                 happened=happened,
                 fresh=fresh / streams if streams else 0.0,
                 missed=int(recording.events["missed"].sum()),
-                held_secs=(report["lossless"] or {}).get("held_seconds", 0.0),
+                held_secs=(report["lossless"] or {}).get("held_seconds", 0.0)
+                + report["stopped_seconds"],
                 file_bytes=recording.size_bytes,
             )
 

@@ -113,6 +113,7 @@ class Progress:
         cost: The cost of the lossless mode for the target; None: it was not requested.
         reconnected: How often the connection was lost, and restored or tried again.
         budget: The server's report on its cost budget; None: it has none.
+        stopped_nanos: How long the program stood still while it was read for the recorded events, as far as the server knows.
     """
 
     events: int
@@ -122,6 +123,7 @@ class Progress:
     cost: Cost | None = None
     reconnected: int = 0
     budget: Budget | None = None
+    stopped_nanos: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,7 @@ class Recorder:
         self._gap: _Gap | None = None
         self._missed = MissedTotal()
         self._recording = b""
+        self._stopped_nanos = 0
         self._bookmarks: dict[int, Bookmark] = {}
 
     @property
@@ -202,6 +205,7 @@ class Recorder:
             cost=self._lossless.cost if self._lossless else None,
             reconnected=self._link.lost,
             budget=self._session.budget,
+            stopped_nanos=self._stopped_nanos,
         )
 
     def run(
@@ -306,6 +310,8 @@ class Recorder:
             self._writer = self._make_writer()
         if self._writer is not None:
             self._writer.add(message)
+            if isinstance(message, Event):
+                self._stopped_nanos += message.stopped_nanos
             if isinstance(message, Fired):
                 self._bookmark(message, self._writer.number)
 

@@ -41,6 +41,7 @@ def report_facts(report: RecordingReport, files: Mapping[str, int]) -> dict[str,
         "reconnected": report.progress.reconnected,
         "budget": None if report.progress.budget is None else report.progress.budget.as_dict(),
         "lossless": None if cost is None else _cost_facts(cost),
+        "stopped_seconds": round(report.progress.stopped_nanos / 1e9, 6),
     }
 
 
@@ -60,6 +61,9 @@ def report_line(report: RecordingReport, facts: dict[str, Any]) -> str:
     where = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
     why = report.reason if report.error is None and report.reason else report.stopped.value
     cost = "" if report.progress.cost is None else f", {report.progress.cost}"
+    if report.progress.stopped_nanos:
+        secs = report.progress.stopped_nanos / 1e9
+        cost = f", the program stood still for {secs:,.1f} s while it was read{cost}"
     budget = report.progress.budget
     if budget is not None and any(budget.left_out):
         cost += f", budget: {', '.join(budget.parts)}"

@@ -162,6 +162,7 @@ class HeapMirror:
             self._pages.lent = True
             if whole:
                 process.copy_written_files()
+                process.copy_constants(process.maps)
                 self.writes.add_all()
                 self._mirrored = self._target.mirrored(process)
             else:
@@ -225,7 +226,11 @@ class HeapMirror:
         self._due_nanos = now + (_LONG_REST_NANOS if text == self._followed else _REST_NANOS)
         if text != self._followed:
             self._followed = text
-            self._source.follow(own_ranges(parse_maps(text)))
+            maps = parse_maps(text)
+            self._source.follow(own_ranges(maps))
+            process = self._process
+            if process is not None:
+                process.copy_constants(maps)
 
     def leave(self) -> None:
         """Forget the copies; the next search needs all pages again."""

@@ -2,8 +2,9 @@
 
     pages that were written ──▶ a file in memory, at their own addresses ──▶ Memory, Gather, …
 
-It has all pages that no file has; those of files are read from the process when they are needed
-first, since nobody has written them. What is not in the memory map of that event cannot be read.
+It has all pages that no file has, and those of files that nobody may write or execute; other pages of
+files are read from the process when they are needed first, since nobody has written them, and cannot
+be read once it has ended. What is not in the memory map of that event cannot be read.
 
 Knows pages and addresses; does not know what is in them, or how they arrive. Source: memfd_create(2),
 fallocate(2), process_vm_readv(2).
@@ -14,15 +15,17 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+from collections import deque
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from gcspy_protocol.errors import TargetError
+from gcspy_protocol.errors import TargetError, TargetGone
 
 from gcspy_drivers.remote.address import PAGE_BYTES
 from gcspy_drivers.remote.mapping_table import PRIVATE, READ, WRITE
 from gcspy_drivers.remote.maps import Maps, parse_maps
+from gcspy_drivers.remote.memory import Memory
 from gcspy_drivers.remote.pages.page_ranges import NO_RANGES, Bits, PageRanges
 from gcspy_drivers.remote.process import MAX_FILE_BYTES, Process
 from gcspy_drivers.remote.vectors import copy_pieces
@@ -35,6 +38,7 @@ ADDRESS_END: Final = (1 << 47) - PAGE_BYTES
 """The end of a program's addresses."""
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1
 _OWN: Final = READ | PRIVATE
+_PIECE_BYTES: Final = 4 << 20
 _KERNELS: Final = ("[vvar", "[vdso", "[vsyscall", "[stack")
 """Mappings that are not followed: the kernel's, and the stack, which grows by itself."""
 
@@ -79,6 +83,8 @@ class MirroredProcess(Process):
         self._move: U64 = np.zeros(0, dtype=np.uint64)  # from an address of the process to ours
         self._of_files = NO_RANGES
         self._there: Bits = np.zeros(0, dtype=np.bool_)  # (pages of files,) whether we have it
+        self._constants: set[tuple[int, int]] = set()
+        self._new_constants: deque[tuple[int, int]] = deque()
         self._vectors: U64 = np.zeros((1024, 2), dtype=np.uint64)
 
     def close(self) -> None:
@@ -135,6 +141,7 @@ class MirroredProcess(Process):
         )
         self._there = ranges.moved(self._there, self._of_files, missing=False).copy()
         self._of_files = ranges
+        self._new_constants.extend(self._constants)
 
     def _place_of(self, start: int, end: int) -> int:
         room = self._mapped.get((start, end))
@@ -214,6 +221,27 @@ class MirroredProcess(Process):
             )
         return self._note(regions[known, 0], regions[known, 1])
 
+    def copy_constants(self, maps: Maps) -> None:
+        """Copy the pages of files that nobody may write or execute, where that is not done yet; in any thread, at any time.
+
+        Raises:
+            TargetGone: The process has ended.
+            NotPermitted: The system does not let us read it.
+        """
+        here = {
+            (row.start, row.end)
+            for row in maps.rows
+            if row.inode and row.permissions == _OWN and row.end <= ADDRESS_END
+        }
+        memory = Memory(self._process)
+        for low, high in sorted(here - self._constants):
+            for at in range(low, high, _PIECE_BYTES):
+                data = memory.try_read(at, min(_PIECE_BYTES, high - at))
+                if data is not None:
+                    os.pwrite(self._memory, data, at)
+                    self._new_constants.append((at, at + len(data)))
+        self._constants = here
+
     def copy_written_files(self) -> None:
         """Copy all pages of files that the process may write, since a later look could find them written."""
         wanted = READ | WRITE | PRIVATE
@@ -255,6 +283,11 @@ class MirroredProcess(Process):
 
     def _fetch(self, pieces: U64, row: npt.NDArray[np.intp]) -> None:
         """Have the pages of files that some pieces are in."""
+        while self._new_constants:
+            low, high = self._new_constants.popleft()
+            first, end = self._of_files.rows(np.array([low, high - PAGE_BYTES], dtype=np.uint64))
+            if first >= 0 and end >= first:
+                self._there[first : end + 1] = True
         page = np.uint64(PAGE_BYTES - 1)
         last = pieces[:, 0] + np.maximum(pieces[:, 1], np.uint64(1)) - np.uint64(1)
         first_row = self._of_files.rows(pieces[:, 0])
@@ -270,4 +303,7 @@ class MirroredProcess(Process):
             new = PageRanges(np.array([begin]), np.array([pages], dtype=np.int64)).addresses
             rows = self._of_files.rows(new)
             new = new[(rows >= 0) & ~self._there[rows]]
-            self.copy(np.stack((new, np.ones_like(new)), axis=1))
+            try:
+                self.copy(np.stack((new, np.ones_like(new)), axis=1))
+            except TargetGone:
+                row[each] = -1
