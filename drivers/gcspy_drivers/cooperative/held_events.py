@@ -281,10 +281,18 @@ class HeldEvents:
         taken = 0
         for _ in range(self.pending):
             self._keep()
+            self._let_hurry(ends)
             if not server.has_room or self.line.told or ends():
                 break  # the ring keeps them; a target that waits must not be silent for us
             taken += self._take_one(server)
         return taken
+
+    def _let_hurry(self, ends: Callable[[], bool]) -> None:
+        """Gather nothing while the program records faster than that: it would wait for room while we use the processors."""
+        ring = self.line.ring
+        while ring is not None and ring.hurries and not (self.line.told or ends()):
+            time.sleep(_RING_LOOK_SECS)
+            self._keep()
 
     def _keep(self) -> None:
         """Make room in the ring of a program that would wait for it."""

@@ -20,11 +20,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import zstandard
 from gcspy_protocol.errors import TargetError
+
+from gcspy_drivers.cooperative.page_packer import PagePacker
 
 __all__ = [
     "MOST_KEPT_BYTES",
@@ -68,6 +70,8 @@ _MOST_RANGE_BYTES: Final = 4096
 _MOST_BYTES: Final = 1 << 30
 
 _MOST_ERRORS: Final = 4096
+_HURRY: Final = 4
+"""Records in the shared memory, which is emptied every few milliseconds, of a program that hurries."""
 
 EVENT_BYTES: Final = 40
 _NUMBERS: Final = struct.Struct("<6QIIQQQQQQ")
@@ -168,6 +172,30 @@ class EventCopy:
     pages: PageCopies | None = None
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Kept:
+    """A record in our memory.
+
+    Attributes:
+        record: Its bytes, without the content of pages if that is packed.
+        plan: What was to be copied.
+        plain_bytes: Size of `record` unpacked; 0: it is not packed.
+        pages: The content of its pages, packed by a `PagePacker`.
+        page_bytes: How many bytes they have; 0: they are in `record`.
+    """
+
+    record: bytes
+    plan: CopyPlan
+    plain_bytes: int = 0
+    pages: bytes = b""
+    page_bytes: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that it takes, about."""
+        return len(self.record) + len(self.pages)
+
+
 class CopyRing:
     """The shared memory.
 
@@ -190,7 +218,8 @@ class CopyRing:
         self._bytes = memoryview(self._map)
         self._words = self._bytes.cast("Q")
         self._number = self._taken = self._kept_bytes = self._waited = 0
-        self._kept: deque[tuple[bytes, int, CopyPlan]] = deque()
+        self._kept: deque[_Kept] = deque()
+        self._page_packers = PagePacker(), PagePacker()
         self._reading = threading.Lock()
         self.regions: deque[memoryview] = deque(maxlen=_MOST_REGIONS)
         self._packer = zstandard.ZstdCompressor(level=1)
@@ -308,13 +337,9 @@ class CopyRing:
             for _ in range(self._left()):
                 if self._kept_bytes >= most_bytes:
                     return
-                record, plan = self._read()
-                size = len(record)
-                packs = self._kept_bytes >= _MOST_PLAIN_BYTES
-                if packs:
-                    record = self._packer.compress(record)
-                self._kept.append((record, size if packs else 0, plan))
-                self._kept_bytes += len(record)
+                kept = self._packed(*self._read())
+                self._kept.append(kept)
+                self._kept_bytes += kept.size_bytes
 
     def take(self) -> EventCopy | None:
         """Return the oldest record, and free its place; None: there is none.
@@ -324,15 +349,41 @@ class CopyRing:
         """
         with self._reading:
             if self._kept:
-                record, size, plan = self._kept.popleft()
-                self._kept_bytes -= len(record)
-                if size:
-                    record = self._unpacker.decompress(record, max_output_size=size)
+                kept = self._kept.popleft()
+                self._kept_bytes -= kept.size_bytes
             elif self._left():
-                record, plan = self._read()
+                kept = _Kept(*self._read())
             else:
                 return None
-        return _parse(record, plan)
+        record = kept.record
+        if kept.plain_bytes:
+            record = self._unpacker.decompress(record, max_output_size=kept.plain_bytes)
+        found = _parse(record, kept.plan, kept.page_bytes)
+        if found.pages is None or not kept.page_bytes:
+            return found
+        content = self._page_packers[1].unpack(found.pages.regions, kept.pages, kept.page_bytes)
+        return replace(found, pages=replace(found.pages, content=content))
+
+    def _packed(self, record: bytes, plan: CopyPlan) -> _Kept:
+        """Return a record as it is kept."""
+        page_bytes, packed = 0, b""
+        pages = _parse(record, plan).pages if plan.pages else None
+        if pages is not None:
+            page_bytes = len(pages.content)
+            packed = self._page_packers[0].pack(pages.regions, pages.content)
+            record = record[: len(record) - page_bytes]
+        size = len(record)
+        if self._kept_bytes >= _MOST_PLAIN_BYTES:
+            return _Kept(self._packer.compress(record), plan, size, packed, page_bytes)
+        return _Kept(record, plan, 0, packed, page_bytes)
+
+    @property
+    def hurries(self) -> bool:
+        """Whether the program writes pages faster than they are gathered, and there is memory to keep them until later."""
+        plan = self._plan
+        if plan is None or not plan.pages or not self.holds:
+            return False
+        return self._left() > _HURRY and self._kept_bytes < MOST_KEPT_PAGE_BYTES // 2
 
     def _left(self) -> int:
         """How many records are in the shared memory."""
@@ -379,7 +430,7 @@ class CopyRing:
             self._words[place] = number
 
 
-def _parse(record: bytes, plan: CopyPlan) -> EventCopy:
+def _parse(record: bytes, plan: CopyPlan, missing_bytes: int = 0) -> EventCopy:
     starts, ends, begun, done, processor, _, length, flags, table_at, pools, size, *page_numbers = (
         _NUMBERS.unpack_from(record, EVENT_BYTES)
     )
@@ -394,7 +445,7 @@ def _parse(record: bytes, plan: CopyPlan) -> EventCopy:
     carved_end = table_end + length * 4
     pools_at = table_end + (length * 4 + 7 & ~7)
     end = pools_at + pools * 4
-    if end > len(record) or size > len(record):
+    if end > len(record) or size > len(record) + missing_bytes:
         raise TargetError(f"the stub's ring has a record of {len(record)} bytes, not of {end}")
     return EventCopy(
         record[:EVENT_BYTES],
@@ -408,7 +459,7 @@ def _parse(record: bytes, plan: CopyPlan) -> EventCopy:
         record[table_end:carved_end],
         record[pools_at:end],
         plan,
-        _parse_pages(record, pools_at + (pools * 4 + 7 & ~7), flags, page_numbers),
+        _parse_pages(record, pools_at + (pools * 4 + 7 & ~7), flags, (*page_numbers, size)),
     )
 
 
@@ -419,11 +470,11 @@ def _parse_pages(record: bytes, at: int, flags: int, numbers: Sequence[int]) -> 
         record: The record.
         at: Where they begin.
         flags: Its flags.
-        numbers: How many regions there are, where their content begins, and how long the memory map is.
+        numbers: How many regions there are, where their content begins, how long the memory map is, and the record.
     """
     if not flags & _WITH_PAGES:
         return None
-    regions, pages_at, maps_bytes = numbers
+    regions, pages_at, maps_bytes, size = numbers
     maps_end = at + (maps_bytes if flags & _WITH_MAPS else 0)
     regions_at = at + (maps_end - at + 7 & ~7)
     regions_end = regions_at + regions * _REGION_BYTES
@@ -433,7 +484,7 @@ def _parse_pages(record: bytes, at: int, flags: int, numbers: Sequence[int]) -> 
         )
     view = memoryview(record)
     maps = record[at:maps_end] if flags & _WITH_MAPS else None
-    return PageCopies(view[regions_at:regions_end], view[pages_at:], maps)
+    return PageCopies(view[regions_at:regions_end], view[pages_at:size], maps)
 
 
 def _is_sealed(memory: int) -> bool:

@@ -392,7 +392,12 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             then = accesses.at(self._copied_event, reading.pools.address)
             if then is not None:
                 return then
-        accesses.refresh([heap.reading.arenas for heap in self._heaps_read])
+        try:
+            accesses.refresh([heap.reading.arenas for heap in self._heaps_read])
+        except TargetGone:
+            if self._copied_event is None:
+                raise
+            return None, ""  # recorded before the program's end: what it wrote since nobody can tell
         shown = self._accesses_shown
         if shown is None or shown[0] is not reading or shown[1] != accesses.number:
             found = accesses.of_pools(reading.pools.address)
