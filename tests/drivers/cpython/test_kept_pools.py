@@ -275,6 +275,28 @@ def test_a_recorded_event_is_what_a_whole_reading_finds_at_its_moment(version: s
     assert kept >= 30
 
 
+@needs_pages
+@needs_records
+@pytest.mark.soak
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_thousand_events_that_are_recorded(version: str, soak_seed: int) -> None:
+    python = find_python(version)
+    if python is None:
+        pytest.skip(f"Python {version} is not installed")
+    chance = random.Random(soak_seed)
+    compared_events = copied_events = kept_events = 0
+    for _ in range(5):
+        events, copied, kept = recorded(python, seed=chance.randrange(1 << 30), steps=100)
+        compared_events += events
+        copied_events += copied
+        kept_events += kept
+    print(
+        f"\n{version}: {compared_events} events compared, {copied_events} of them recorded, pools kept at {kept_events}"
+    )
+    assert compared_events > 900
+    assert copied_events > 800
+
+
 PLAIN = machine_code.Kernels(
     **{name: getattr(kernels, name) for name in machine_code.Kernels._fields}
 )

@@ -295,7 +295,8 @@ sys.stdin.readline()
         assert json.loads(target.read_line()) == [False, True, True]
 
 
-def test_what_a_program_recorded_before_its_end_is_shown(own_python: str) -> None:
+@pytest.mark.parametrize("level", [2, 3])
+def test_what_a_program_recorded_before_its_end_is_shown(own_python: str, level: int) -> None:
     source = """
 stub = begin()
 gc.disable()
@@ -305,10 +306,13 @@ os._exit(0)
 """
     with (
         StubbedTarget(own_python, source, library=LIBRARY) as target,
-        Watching(target, may_hold=False, level=2) as watching,
+        Watching(target, may_hold=False, level=level) as watching,
     ):
         shown = Shown(watching)
         target.say("begin")
+        if level > 2:  # it waits at the first event
+            while not watching.driver._events.line.ring.plan:
+                watching.driver.wait(0.01)
         assert target.read_line() == "", "it has ended"
         with pytest.raises(TargetError):
             watching.serve()
@@ -461,7 +465,7 @@ from types import SimpleNamespace
 sys.path.insert(0, sys.argv[1])
 from tests.drivers.cpython.stubbed import Watching
 target = SimpleNamespace(pid=int(sys.argv[2]), connection=socket.socket(fileno=int(sys.argv[3])))
-with Watching(target, may_hold=False) as watching:
+with Watching(target, may_hold=False, level=int(sys.argv[4])) as watching:
     print("there", flush=True)
     watching.serve()
 """
@@ -486,11 +490,11 @@ sys.stdin.readline()
 """
 
 
-def kill_a_sidecar(python: str, after_secs: float) -> float:
+def kill_a_sidecar(python: str, after_secs: float, level: int = 2) -> float:
     """Kill a sidecar while its target records; return the longest time between two collections from then on, in s; 0.001: none above that."""
     with StubbedTarget(python, BEATING, library=LIBRARY) as target:
         fd = target.connection.fileno()
-        command = [sys.executable, "-c", SIDECAR, str(ROOT), str(target.pid), str(fd)]
+        command = [sys.executable, "-c", SIDECAR, str(ROOT), str(target.pid), str(fd), str(level)]
         with subprocess.Popen(command, pass_fds=(fd,), stdout=subprocess.PIPE) as sidecar:
             target.connection.close()
             assert sidecar.stdout is not None
@@ -506,17 +510,23 @@ def kill_a_sidecar(python: str, after_secs: float) -> float:
         return float(longest)
 
 
-@pytest.mark.parametrize("after_secs", [0.0, 0.03, 1.5])
-def test_a_target_works_on_when_its_sidecar_is_killed(own_python: str, after_secs: float) -> None:
-    assert kill_a_sidecar(own_python, after_secs) > 0
+@pytest.mark.parametrize(("after_secs", "level"), [(0.0, 2), (0.03, 2), (1.5, 2), (1.5, 3)])
+def test_a_target_works_on_when_its_sidecar_is_killed(
+    own_python: str, after_secs: float, level: int
+) -> None:
+    assert kill_a_sidecar(own_python, after_secs, level) > 0
 
 
 @pytest.mark.soak
-def test_two_hundred_sidecars_are_killed(own_python: str, soak_seed: int) -> None:
+@pytest.mark.parametrize("level", [2, 3])
+def test_two_hundred_sidecars_are_killed(own_python: str, soak_seed: int, level: int) -> None:
     chance = random.Random(soak_seed)
-    longest = sorted(kill_a_sidecar(own_python, chance.uniform(0, 1.0)) for _ in range(200))
+    longest = sorted(
+        kill_a_sidecar(own_python, chance.uniform(0, 1.0 if level < 3 else 3.0), level)
+        for _ in range(200)
+    )
     print(
-        f"200 kills: longest time between two collections, ms: median {longest[100] * 1e3:.1f}, "
+        f"level {level}, 200 kills: longest time between two collections, ms: median {longest[100] * 1e3:.1f}, "
         f"p95 {longest[190] * 1e3:.1f}, longest {longest[-1] * 1e3:.1f}"
     )
 

@@ -116,6 +116,10 @@ struct record {
 /* Addresses of the arenas that the kernel could read, by their place in the table. */
 static uint64_t *seen;
 static uint64_t seen_length;
+
+/* Addresses of the arenas of this event that may be read. */
+static uint64_t *arenas_now;
+static uint64_t arenas_length, arenas_room;
 static uint64_t latest_pools;
 
 /* What is found of the pages: regions as they are listed, and as they are protected; the memory map as it was recorded. */
@@ -211,6 +215,9 @@ static int remember(uint64_t length)
     memset(larger + seen_length, 0, (length - seen_length) * sizeof *seen);
     seen = larger;
     seen_length = length;
+    free(arenas_now);
+    arenas_now = malloc(length * sizeof *arenas_now);
+    arenas_room = arenas_now == NULL ? 0 : length;
     return 1;
 }
 
@@ -358,24 +365,60 @@ static int copy_singly(int fd, const struct iovec *parts, int count, uint64_t pl
     return 1;
 }
 
-/* Copy the pages of regions to a place of the ring. */
-static int copy_pages(int fd, const struct region *found, int64_t regions, uint64_t place)
+static int in_order(const void *one, const void *other)
+{
+    uint64_t left = *(const uint64_t *)one, right = *(const uint64_t *)other;
+    return left < right ? -1 : left > right;
+}
+
+/* How much of a region from an address on is in one of the arenas, or in none; `inside` tells which. */
+static uint64_t part_of(uint64_t at, uint64_t end, uint64_t arena_bytes, int *inside)
+{
+    uint64_t low = 0, high = arenas_length;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (arenas_now[middle] <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *inside = low > 0 && at - arenas_now[low - 1] < arena_bytes;
+    if (*inside)
+        end = end < arenas_now[low - 1] + arena_bytes ? end : arenas_now[low - 1] + arena_bytes;
+    else if (low < arenas_length && arenas_now[low] < end)
+        end = arenas_now[low];
+    return end - at;
+}
+
+/* Copy the pages of regions to a place of the ring: those of arenas directly, as pool headers are read. */
+static int copy_pages(const struct call *call, const struct region *found, int64_t regions, uint64_t place, uint64_t arena_bytes)
 {
     struct iovec parts[AT_ONCE];
-    for (int64_t each = 0; each < regions;) {
-        int count = 0;
-        uint64_t bytes = 0;
-        for (; each < regions && count < (int)AT_ONCE; each++) {
-            uint64_t size = found[each].end - found[each].start;
-            if (size == 0)
-                continue;
-            parts[count].iov_base = (void *)found[each].start;
-            parts[count++].iov_len = size;
-            bytes += size;
-        }
-        if (count && pwritev(fd, parts, count, (off_t)place) != (ssize_t)bytes && !copy_singly(fd, parts, count, place))
-            return 0;
-        place += bytes;
+    int count = 0;
+    uint64_t begin = place;
+    qsort(arenas_now, arenas_length, sizeof *arenas_now, in_order);
+    for (int64_t each = 0; each <= regions; each++) {
+        uint64_t at = each < regions ? found[each].start : 0, end = each < regions ? found[each].end : 0;
+        do {
+            int inside = 0;
+            uint64_t size = at < end ? part_of(at, end, arena_bytes, &inside) : 0;
+            if (count && (inside || each == regions || count == (int)AT_ONCE)) {
+                if (pwritev(call->fd, parts, count, (off_t)begin) != (ssize_t)(place - begin) &&
+                    !copy_singly(call->fd, parts, count, begin))
+                    return 0;
+                count = 0;
+            }
+            if (inside) {
+                memcpy((uint8_t *)call->ring + place, (const void *)at, size);
+            } else if (size) {
+                if (count == 0)
+                    begin = place;
+                parts[count].iov_base = (void *)at;
+                parts[count++].iov_len = size;
+            }
+            place += size;
+            at += size;
+        } while (at < end);
     }
     return 1;
 }
@@ -520,6 +563,7 @@ static uint32_t collect_with(const struct call *call, int pagemap)
     uint32_t *carved = (uint32_t *)((uint8_t *)ring + table_place + length * sizeof(struct arena_object));
     uint32_t *out = (uint32_t *)((uint8_t *)carved + up(length * 4));
     uint64_t found = 0;
+    arenas_length = 0;
     for (uint64_t slot = 0; slot < length; slot++) {
         struct arena_object arena = arenas[slot];
         uint64_t here = carved_pools(&arena, plan, &first);
@@ -528,6 +572,8 @@ static uint32_t collect_with(const struct call *call, int pagemap)
             continue;
         }
         carved[slot] = (uint32_t)here;
+        if (arenas_length < arenas_room)
+            arenas_now[arenas_length++] = arena.address;
         for (uint64_t each = 0; each < here; each++) {
             uint64_t address = first + each * plan[POOL_BYTES];
             __builtin_prefetch((const void *)(address + AHEAD * plan[POOL_BYTES]));
@@ -556,7 +602,7 @@ static uint32_t collect_with(const struct call *call, int pagemap)
         }
         used += (uint64_t)regions * 16;
         pages_at = ((place + used + PAGE - 1) & ~(uint64_t)(PAGE - 1)) - place;
-        if (!copy_pages(call->fd, chosen, regions, place + pages_at)) {
+        if (!copy_pages(call, chosen, regions, place + pages_at, plan[ARENA_BYTES])) {
             lost_copied = copied;
             return HELD;
         }
@@ -657,6 +703,9 @@ API void gcspy_forget(void)
     free(seen);
     seen = NULL;
     seen_length = 0;
+    free(arenas_now);
+    arenas_now = NULL;
+    arenas_length = arenas_room = 0;
     free(listed);
     free(chosen);
     free(maps.at);

@@ -1,0 +1,48 @@
+"""Pages that are packed by what changed: the same come out, in whatever order they were written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gcspy_drivers.cooperative.page_packer import PagePacker
+from gcspy_protocol.errors import TargetError
+from hypothesis import given
+from hypothesis import strategies as st
+
+EVENTS = st.lists(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.integers(1, 3)), max_size=4, unique_by=lambda a: a[0]
+    ),
+    max_size=6,
+)
+
+
+@given(EVENTS, st.integers(0, 1 << 30))
+def test_what_was_packed_comes_out(events: list[list[tuple[int, int]]], seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    packer, unpacker = PagePacker(), PagePacker()
+    packed = []
+    for event in events:
+        regions = np.array([(4096 * 10 * at, pages) for at, pages in event], dtype="<u8")
+        view = memoryview(regions.reshape(-1).view("u1"))
+        pages = int(regions.reshape(-1, 2)[:, 1].sum())
+        content = chance.integers(0, 2, 4096 * pages, dtype=np.uint8)
+        packed.append((view, content, packer.pack(view, memoryview(content))))
+    for view, content, data in packed:
+        assert unpacker.unpack(view, data, len(content)) == memoryview(content)
+
+
+def test_a_page_that_changed_little_takes_little() -> None:
+    packer = PagePacker()
+    regions = memoryview(np.array([4096, 1], dtype="<u8").view("u1"))
+    content = np.random.default_rng(1).integers(0, 256, 4096, dtype=np.uint8)
+    assert len(packer.pack(regions, memoryview(content))) > 4000
+    content[100] ^= 1
+    assert len(packer.pack(regions, memoryview(content))) < 100
+
+
+def test_regions_that_do_not_fit_the_content_are_refused() -> None:
+    for pages in (0, 2, 1 << 60):
+        regions = memoryview(np.array([4096, pages], dtype="<u8").view("u1"))
+        with pytest.raises(TargetError, match="another number"):
+            PagePacker().pack(regions, memoryview(bytes(4096)))
