@@ -62,6 +62,7 @@ _FULL: Final = 257
 _WAITED: Final = 258
 _UNPROTECTED: Final = 259
 _REFUSED: Final = 260
+_LOST: Final = 261
 _SLOTS_AT: Final = 4096
 _SLOTS: Final = 1024
 _DATA_AT: Final = _SLOTS_AT + _SLOTS * 16
@@ -259,10 +260,15 @@ class CopyRing:
         number = self._words[_REFUSED]
         return os.strerror(number) if 0 < number < _MOST_ERRORS else ""
 
+    @property
+    def lost(self) -> bool:
+        """Whether written pages were protected and not recorded since `copied` was called."""
+        return bool(self._words[_LOST])
+
     def copied(self) -> None:
         """Say that all pages were copied by us: those that are written from now on can be recorded."""
         self._words[_COPIED] += 1
-        self._words[_UNPROTECTED] = 0
+        self._words[_UNPROTECTED] = self._words[_LOST] = 0
 
     def follow(self, plan: CopyPlan, *, holds: bool) -> None:
         """Have events recorded.

@@ -304,7 +304,7 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
             if self._event is None:
                 return None  # at a tick: written pages belong to the mirror
             with self._using_pages:
-                copied = mirror.copy(self._events.pending)
+                copied = mirror.copy(self._events.pending, lost=ring.lost)
             if copied:
                 ring.copied()
                 mirror.writes.take()
@@ -397,7 +397,10 @@ class CooperativeDriver(StubbedDriver, PassiveDriver):
         except TargetGone:
             if self._copied_event is None:
                 raise
-            return None, ""  # recorded before the program's end: what it wrote since nobody can tell
+            return (
+                None,
+                "",
+            )  # recorded before the program's end: what it wrote since nobody can tell
         shown = self._accesses_shown
         if shown is None or shown[0] is not reading or shown[1] != accesses.number:
             found = accesses.of_pools(reading.pools.address)

@@ -132,11 +132,12 @@ class HeapMirror:
         charge, self._charge = self._charge, 0
         return charge
 
-    def copy(self, pending: int) -> bool:
+    def copy(self, pending: int, *, lost: bool) -> bool:
         """Copy what was written, or everything, from the program, which stands still; return whether the mirror is complete.
 
         Args:
             pending: How many recorded events were not taken yet: older than this copy.
+            lost: Whether some pages that were written may be protected already: then everything is copied.
 
         Raises:
             TargetGone: The program has ended.
@@ -144,21 +145,29 @@ class HeapMirror:
         """
         if self.refusal:
             return False
+        if lost:
+            self.leave()
         process = self._process
         if process is None:
             process = self._process = MirroredProcess(self._target.process)
         try:
             text = self._target.process.read_file("maps")
             process.follow_maps(text)
-            self._source.follow(own_ranges(process.maps))
+            ranges = own_ranges(process.maps)
+            self._source.follow(ranges)
             regions = self._source.take_anonymous(ADDRESS_END)
+            self._note(regions)
+            if (
+                self._mirrored is None
+            ):  # all pages, of which those that are protected were not listed
+                self._source.release(ranges)
+                regions = self._source.take_anonymous(ADDRESS_END)
             wanted = int(regions[:, 1].sum()) * PAGE_BYTES
             if wanted + process.used_bytes > _MOST_BYTES:
                 self._give_up(f"it has {(wanted + process.used_bytes) >> 20} MiB to be mirrored")
                 return False
             whole = self._mirrored is None
             pages = process.copy(regions)
-            self._pages.note(pages)
             self._pages.lent = True
             if whole:
                 process.copy_written_files()
@@ -209,7 +218,11 @@ class HeapMirror:
         found = np.frombuffer(regions, dtype="<u8").reshape(-1, 2)
         pages = found[:, 1]
         if int(pages.max(initial=0)) <= MOST_PAGES and int(pages.sum()) <= 2 * MOST_PAGES:
-            self._pages.note(PageRanges(found[:, 0], found[:, 1].astype(np.int64)).addresses)
+            self._note(found)
+
+    def _note(self, regions: U64) -> None:
+        pages = PageRanges(regions[:, 0], regions[:, 1].astype(np.int64))
+        self._pages.note(pages.addresses)
 
     def follow_new(self) -> None:
         """Have the pages of new mappings followed, while the program runs; not more often than it is worth.

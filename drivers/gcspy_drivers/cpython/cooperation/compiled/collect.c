@@ -17,7 +17,7 @@
  *   has copied all pages itself; 5 bytes of the ring that may be used, 0: all
  *   256 records that were made; 257 events that found the ring full; 258 nanoseconds for which the program waited then;
  *   259 written pages of the latest record that nobody protects; 260 the error of a system that does not tell what was
- *   written; 264 scratch
+ *   written; 261 whether pages were lost since the sidecar copied all; 264 scratch
  * After it 1,024 pairs of u64, place and bytes of record n at n % 1,024; then the records (struct record).
  *
  * From level 3 on the pages that were written since the record before are copied, too (PAGEMAP_SCAN): all that no file
@@ -54,7 +54,7 @@
 
 enum { PLAN = 0, TAKEN = 1, HOLDS = 2, PAGES = 3, COPIED = 4, ROOM = 5, TABLE_AT = 8, LENGTH_AT = 9, ARENA_BYTES = 10, POOL_BYTES = 11, HEADER_BYTES = 12,
        ALIGNMENT = 13, CLASSES = 14, POOLS = 15, RANGES = 16, RANGE = 17, PLAN_WORDS = RANGE + 2 * MOST_RANGES,
-       MADE = 256, FULL = 257, WAITED = 258, UNPROTECTED = 259, REFUSED = 260, SCRATCH = 264 };
+       MADE = 256, FULL = 257, WAITED = 258, UNPROTECTED = 259, REFUSED = 260, LOST = 261, SCRATCH = 264 };
 
 enum { UNKNOWN = 0, FREE = 2, USED = 3 };
 enum { HELD = 0, RECORDED = 1, LEFT_OUT = 2 };
@@ -482,7 +482,11 @@ static uint32_t collect_with(const struct call *call, int pagemap)
     uint64_t pages = 0, unprotected = 0, pages_room = 0, copied = ring[COPIED], size = 0;
     int same_maps = 0;
     if (pagemap >= 0) {
-        regions = scan(pagemap, 0, PAGE, HIGHEST, listed, MOST_REGIONS - MORE);
+        /* Not the ring itself: a scan looks at each page that is mapped. */
+        regions = scan(pagemap, 0, PAGE, call->ring, listed, MOST_REGIONS - MORE);
+        int64_t above = regions < 0 ? -1 : scan(pagemap, 0, call->ring + call->ring_bytes, HIGHEST, listed + regions,
+                                                MOST_REGIONS - MORE - (uint64_t)regions);
+        regions = above < 0 ? -1 : regions + above;
         if (regions < 0) {
             ring[REFUSED] = errno ? (uint64_t)errno : EINVAL;
             return HELD;
@@ -593,6 +597,7 @@ static uint32_t collect_with(const struct call *call, int pagemap)
         pages = regions < 0 ? 0 : pages_of(chosen, regions, &unprotected);
         if (regions < 0 || used + (uint64_t)regions * 16 + PAGE + pages * PAGE > bytes || pages > listed_pages + MORE) {
             lost_copied = copied;
+            ring[LOST] = 1;
             return HELD;
         }
         uint64_t *out_regions = (uint64_t *)((uint8_t *)ring + place + used);
@@ -604,6 +609,7 @@ static uint32_t collect_with(const struct call *call, int pagemap)
         pages_at = ((place + used + PAGE - 1) & ~(uint64_t)(PAGE - 1)) - place;
         if (!copy_pages(call, chosen, regions, place + pages_at, plan[ARENA_BYTES])) {
             lost_copied = copied;
+            ring[LOST] = 1;
             return HELD;
         }
         used = pages_at + pages * PAGE;
