@@ -82,6 +82,7 @@ class MirroredProcess(Process):
         self._end: U64 = np.zeros(0, dtype=np.uint64)
         self._move: U64 = np.zeros(0, dtype=np.uint64)  # from an address of the process to ours
         self._of_files = NO_RANGES
+        self._has_files: Bits = np.zeros(0, dtype=np.bool_)  # (readable ranges,)
         self._there: Bits = np.zeros(0, dtype=np.bool_)  # (pages of files,) whether we have it
         self._constants: set[tuple[int, int]] = set()
         self._new_constants: deque[tuple[int, int]] = deque()
@@ -141,6 +142,9 @@ class MirroredProcess(Process):
         )
         self._there = ranges.moved(self._there, self._of_files, missing=False).copy()
         self._of_files = ranges
+        ends = ranges.begin + ranges.pages.astype(np.uint64) * np.uint64(PAGE_BYTES)
+        begun, ended = np.searchsorted(ranges.begin, end), np.searchsorted(ends, start, "right")
+        self._has_files = begun > ended
         self._new_constants.extend(self._constants)
 
     def _place_of(self, start: int, end: int) -> int:
@@ -273,7 +277,8 @@ class MirroredProcess(Process):
             (ctypes.c_uint64 * (2 * pieces)).from_address(remote), dtype=np.uint64
         ).reshape(pieces, 2)
         row = self._rows_of(wanted)
-        self._fetch(wanted, row)
+        if len(self._has_files) and self._has_files[row].any():
+            self._fetch(wanted, row)
         if pieces > len(self._vectors):
             self._vectors = np.zeros((pieces, 2), dtype=np.uint64)
         here = self._vectors[:pieces]
