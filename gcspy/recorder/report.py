@@ -63,7 +63,7 @@ def report_line(report: RecordingReport, facts: dict[str, Any]) -> str:
     cost = "" if report.progress.cost is None else f", {report.progress.cost}"
     if report.progress.stopped_nanos:
         secs = report.progress.stopped_nanos / 1e9
-        cost = f", the program stood still for {secs:,.1f} s while it was read{cost}"
+        cost = f", the program was stopped for {secs:,.1f} s to be read{cost}"
     budget = report.progress.budget
     if budget is not None and any(budget.left_out):
         cost += f", budget: {', '.join(budget.parts)}"
