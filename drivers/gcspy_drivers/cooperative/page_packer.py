@@ -61,7 +61,7 @@ class PagePacker:
         data = self._unpacker.decompress(packed, max_output_size=max(1, size_bytes))
         now = np.frombuffer(data, dtype=np.uint64).reshape(-1, _PAGE // 8) ^ self._latest[rows]
         self._latest[rows] = now
-        return memoryview(now.reshape(-1).view(np.uint8))
+        return now.reshape(-1).view(np.uint8).data
 
     def _rows_of(self, regions: memoryview, pages: int) -> npt.NDArray[np.intp]:
         found = np.frombuffer(regions, dtype="<u8").reshape(-1, 2)

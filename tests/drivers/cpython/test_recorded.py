@@ -311,7 +311,9 @@ os._exit(0)
         shown = Shown(watching)
         target.say("begin")
         if level > 2:  # it waits at the first event
-            while not watching.driver._events.line.ring.plan:
+            ring = watching.driver._events.line.ring
+            assert ring is not None
+            while not ring.plan:
                 watching.driver.wait(0.01)
         assert target.read_line() == "", "it has ended"
         with pytest.raises(TargetError):

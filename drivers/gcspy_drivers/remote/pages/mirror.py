@@ -274,7 +274,7 @@ class MirroredProcess(Process):
     def vectors(self, remote: int, pieces: int) -> tuple[int, int]:
         """Return where pieces are in our own memory; see `Process.vectors`. What cannot be read is at address 0."""
         wanted = np.frombuffer(
-            (ctypes.c_uint64 * (2 * pieces)).from_address(remote), dtype=np.uint64
+            memoryview((ctypes.c_uint64 * (2 * pieces)).from_address(remote)), dtype=np.uint64
         ).reshape(pieces, 2)
         row = self._rows_of(wanted)
         if len(self._has_files) and self._has_files[row].any():
