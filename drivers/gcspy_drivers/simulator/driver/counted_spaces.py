@@ -317,7 +317,7 @@ class _SiteSpace(_CountedSpace):
         _fill(self._computed, computed)
         _fill(self._difference, _differences(computed, executions))
         self._carriers.data[:] = [shown.carriers(execution.graph.block_of[row]) for row in rows]
-        self.space.info = f"{sum(executions):,} executions in {execution.calls:,} calls"
+        self.space.info = f"{sum(executions):,} executions; calls: {execution.calls:,}"
 
 
 class _PlanSpace(_CountedSpace):
@@ -361,7 +361,7 @@ class _PlanSpace(_CountedSpace):
         )
         self._counters.data[:] = [each.counters for each in execution.plans]
         executions = sum(execution.executed.executions.values())
-        self.space.info = f"{executions:,} executions in {execution.calls:,} calls"
+        self.space.info = f"{executions:,} executions; calls: {execution.calls:,}"
 
 
 def counted_spaces(server: Server, plan: Plan, program: CountedFunction) -> list[OtherSpace]:
