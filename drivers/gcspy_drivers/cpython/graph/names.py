@@ -51,6 +51,22 @@ _KNOWN: Final = {
 }
 """Names of references in objects of C that have no descriptor, by type and by where they are."""
 
+_SINCE_3_10: Final = (
+    "__globals__",
+    "__builtins__",
+    "__name__",
+    "__qualname__",
+    "__code__",
+    "__defaults__",
+    "__kwdefaults__",
+    "__closure__",
+    "__doc__",
+    "__dict__",
+    "",
+    "__module__",
+    "__annotations__",
+)
+
 _OF_FUNCTION: Final = {
     (3, 9): (
         "__code__",
@@ -66,39 +82,8 @@ _OF_FUNCTION: Final = {
         "__annotations__",
         "__qualname__",
     ),
-    (3, 10): (
-        "__globals__",
-        "__builtins__",
-        "__name__",
-        "__qualname__",
-        "__code__",
-        "__defaults__",
-        "__kwdefaults__",
-        "__closure__",
-        "__doc__",
-        "__dict__",
-        "",
-        "__module__",
-        "__annotations__",
-        "__type_params__",
-    ),
-    (3, 14): (
-        "__globals__",
-        "__builtins__",
-        "__name__",
-        "__qualname__",
-        "__code__",
-        "__defaults__",
-        "__kwdefaults__",
-        "__closure__",
-        "__doc__",
-        "__dict__",
-        "",
-        "__module__",
-        "__annotations__",
-        "__annotate__",
-        "__type_params__",
-    ),
+    (3, 10): (*_SINCE_3_10, "__type_params__"),
+    (3, 14): (*_SINCE_3_10, "__annotate__", "__type_params__"),
 }
 """Attributes of a function object by the version since which they are so, a word each from offset 16 on; empty: its weak references.
 ``__type_params__`` is there since 3.12; until then the word behind the annotations is the address of code."""
