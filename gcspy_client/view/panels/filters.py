@@ -64,7 +64,7 @@ _MOST_PERIOD = 1_000_000_000
 _MOST_DELAY = 3_600_000
 _MOST_ROWS = 8
 _MARK = 12.0
-_NAME_MARGIN = 4
+_NAME_MARGIN = 8
 
 
 @dataclass(frozen=True, slots=True)
