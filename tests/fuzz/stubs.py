@@ -144,6 +144,9 @@ class _Reader:
         """Ask for a range."""
         return CopyPlan(((4096, 8),))
 
+    def saw_new_pages(self) -> None:
+        """No pages are recorded."""
+
     def announced_aside(self, event: StubEvent, /) -> None:
         """Nothing is read beside the recording."""
 
