@@ -204,14 +204,23 @@ def measure(name: str, command: list[str], agent: Path, idle: Path, pairs: int) 
     }
 
 
-def _commands(java: str, programs: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    for name in compile_programs(folder):
-        yield name, [java, "-cp", str(folder), name]
+def _commands(
+    java: str, programs: Path, folder: Path, only: str | None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names and command lines of all programs, or of one."""
+    small = compile_programs(folder)
+    for name in small:
+        if only in (None, name):
+            yield name, [java, "-cp", str(folder), name]
+    if only in small:
+        return
     sources = folder / "sources"
     home = Path(shutil.which(java) or java).resolve().parents[1]
     unpack_sources(home / "lib/src.zip", sources)
     real = JavaPrograms(java, programs, sources)
     for program in PROGRAMS:
+        if only not in (None, program.name):
+            continue
         command = real.command(program, folder / "told", (), scale=_SCALE[program.name])
         at = command.index("Timed")
         yield program.name, command[:at] + command[at + 2 :]
@@ -248,9 +257,8 @@ def main() -> int:
                     "| program | methods | executions | shared | block | paths | tree | fewest | exceptions | time, idle | time, site | time, shared |"
                 )
                 print("|---|" + "--:|" * 11)
-            for program, command in _commands(options.java, options.programs or folder, folder):
-                if options.only not in (None, program):
-                    continue
+            kept = options.programs or folder
+            for program, command in _commands(options.java, kept, folder, options.only):
                 results.append(measure(program, command, agent, idle, options.pairs))
                 if not options.json:
                     print(_row(results[-1]), flush=True)
