@@ -42,6 +42,7 @@ REASONS = {
     "remote/leftover_folders.py": "our own folders, below open ones and with the rights of the target's user",
     "remote/process.py": "the kernel's own files",
     "remote/sockets.py": "looks at names in open folders, and follows none",
+    "remote/pages/mirror.py": "our own memory, without a file",
     "remote/pages/protection.py": "the kernel's name of a descriptor",
     "remote/pages/referenced_memory.py": "the kernel's own files",
     "remote/pages/soft_dirty.py": "the kernel's own files",
