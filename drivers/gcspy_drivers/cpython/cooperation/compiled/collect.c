@@ -68,9 +68,6 @@ enum { WITH_RANGES = 1, WITH_POOLS = 2, WITH_PAGES = 4, WITH_MAPS = 8 };
 #define MOST_REGIONS 8192u
 #define MORE 64u
 #define MOST_MAPS (4u << 20)
-/* The memory map is read again after so many records, or if so many pages more than then are not protected. */
-#define MOST_AGE 16u
-#define MORE_UNPROTECTED 8u
 #define HIGHEST 0x7ffffffff000u
 #define AT_ONCE 1024u
 /* Less than the smallest huge page, which would count as one. */
@@ -128,7 +125,7 @@ static struct text {
     char *at;
     uint64_t bytes, room;
 } maps, maps_before;
-static uint64_t maps_copied, lost_copied, maps_size, maps_unprotected, maps_age;
+static uint64_t maps_copied, lost_copied;
 
 static uint64_t nanos(clockid_t clock)
 {
@@ -250,20 +247,6 @@ static int has_gone(int connection)
 {
     struct pollfd found = {connection, 0, 0};
     return poll(&found, 1, 0) != 0; /* the end of the connection, or of the descriptor, is reported unasked */
-}
-
-/* How many pages this process has mapped; 0: not known. */
-static uint64_t mapped_pages(void)
-{
-    char text[64];
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    if (got <= 0)
-        return 0;
-    text[got] = 0;
-    return strtoull(text, NULL, 10);
 }
 
 /* Read the memory map of this process. */
@@ -479,7 +462,7 @@ static uint32_t collect_with(const struct call *call, int pagemap)
         return FULL_RING;
 
     int64_t regions = 0;
-    uint64_t pages = 0, unprotected = 0, pages_room = 0, copied = ring[COPIED], size = 0;
+    uint64_t pages = 0, unprotected = 0, pages_room = 0, copied = ring[COPIED];
     int same_maps = 0;
     if (pagemap >= 0) {
         /* Not the ring itself: a scan looks at each page that is mapped. */
@@ -494,21 +477,12 @@ static uint32_t collect_with(const struct call *call, int pagemap)
         pages = pages_of(listed, regions, &unprotected);
         if (pages > plan[PAGES])
             return HELD;
-        /* To read the map takes as long as to copy a hundred pages. New mappings have unprotected pages; those that
-         * were removed make it smaller. What both miss is a map that is a little old. */
-        size = mapped_pages();
-        same_maps = maps_copied == copied && size != 0 && size == maps_size && maps_age++ < MOST_AGE &&
-                    unprotected <= maps_unprotected + MORE_UNPROTECTED;
-        if (!same_maps) {
-            if (!read_maps()) {
-                ring[REFUSED] = errno ? (uint64_t)errno : EINVAL;
-                return HELD;
-            }
-            maps_size = 0; /* until it is recorded */
-            same_maps = maps_copied == copied && maps.bytes == maps_before.bytes &&
-                        memcmp(maps.at, maps_before.at, maps.bytes) == 0;
-        } else
-            maps.bytes = maps_before.bytes;
+        /* Read each time, though it takes as long as to copy a hundred pages: an arena may have taken the place of another. */
+        if (!read_maps()) {
+            ring[REFUSED] = errno ? (uint64_t)errno : EINVAL;
+            return HELD;
+        }
+        same_maps = maps_copied == copied && maps.bytes == maps_before.bytes && memcmp(maps.at, maps_before.at, maps.bytes) == 0;
         pages_room = up(maps.bytes) + ((uint64_t)regions + MORE) * 16 + PAGE + (pages + MORE) * PAGE;
     }
 
@@ -619,11 +593,6 @@ static uint32_t collect_with(const struct call *call, int pagemap)
             maps = other;
             maps_copied = copied;
         }
-        if (maps_size == 0) {
-            maps_size = size;
-            maps_unprotected = unprotected;
-            maps_age = 0;
-        }
         ring[UNPROTECTED] = unprotected;
     }
     struct record *record = (struct record *)((uint8_t *)ring + place);
@@ -719,5 +688,5 @@ API void gcspy_forget(void)
     listed = chosen = NULL;
     memset(&maps, 0, sizeof maps);
     memset(&maps_before, 0, sizeof maps_before);
-    maps_copied = lost_copied = maps_size = 0;
+    maps_copied = lost_copied = 0;
 }
