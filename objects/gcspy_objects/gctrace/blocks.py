@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 NORMAL_LEVEL, FASTEST_LEVEL = 3, 1
-"""Of zstd: the second is for who makes blocks beside a program that runs: they are 1 to 6 % larger, in a third to two thirds of the time."""
+"""Of zstd: the second is for who makes blocks beside a program that runs: they are 1 to 6 % larger, in a third to three quarters of the time."""
 _CHECKED: Final = BLOCK.size - 4
 
 
