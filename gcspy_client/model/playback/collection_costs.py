@@ -236,8 +236,8 @@ class CollectionCosts:
             apart = occurrences[ends[fits]] - nth[chosen]
             if end not in self._shift:
                 # A session that begins within a collection counts one end more.
-                values, counts = np.unique(apart, return_counts=True)
-                self._shift[end] = int(values[np.argmax(counts)])
+                values, firsts, counts = np.unique(apart, return_index=True, return_counts=True)
+                self._shift[end] = int(values[np.lexsort((firsts, -counts))[0]])
             took = np.maximum(times[ends[fits]] - held[ends[fits]] - began[chosen], 0)
             costs[fits] = np.where(apart == self._shift[end], took, UNKNOWN_COST)
         if len(at):
