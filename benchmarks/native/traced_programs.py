@@ -210,6 +210,16 @@ def other_cost(command: list[str], folder: Path) -> tuple[float, int]:
     return spent, size
 
 
+def beside(plain: list[str], other: list[str], folder: Path, rounds: int) -> tuple[float, int]:
+    """Return the median ratio of the processor times of a program in another tool and alone, and the bytes of the last round."""
+    ratios = []
+    for _ in range(rounds):
+        base = plain_secs(plain)
+        spent, size = other_cost(other, folder)
+        ratios.append(spent / base)
+    return statistics.median(ratios), size
+
+
 def compare(
     name: str, plain: list[str], text: str | None, rounds: int, folder: Path, *, others: bool
 ) -> None:
@@ -245,13 +255,9 @@ def compare(
         )
         tell(f"{name}, stacks {stacks}: processor time of the program", program)
     for tool, other in other_tools(plain, text, folder).items() if others else ():
-        ratios = []
-        for _ in range(rounds):
-            base = plain_secs(plain)
-            spent, size = other_cost(other, folder)
-            ratios.append(spent / base)
+        ratio, size = beside(plain, other, folder, rounds)
         print(
-            f"{name:10} {tool:14} x{statistics.median(ratios):.2f}; {size:,} B, {size / max(events, 1):.2f} for each of those events",
+            f"{name:10} {tool:14} x{ratio:.2f}; {size:,} B, {size / max(events, 1):.2f} for each of those events",
             flush=True,
         )
 
@@ -310,13 +316,9 @@ def compare_java(rounds: int, folder: Path) -> None:
             f" {one.file_bytes / max(one.events, 1):.2f} B each; base {base:.2f} s; load {os.getloadavg()[0]:.1f}",
             flush=True,
         )
-    ratios = []
-    for _ in range(rounds):
-        base = plain_secs(plain)
-        spent, size = other_cost(recorded, folder)
-        ratios.append(spent / base)
+    ratio, size = beside(plain, recorded, folder, rounds)
     print(
-        f"java       JFR, profile       x{statistics.median(ratios):.2f}; {size:,} B; load {os.getloadavg()[0]:.1f}",
+        f"java       JFR, profile       x{ratio:.2f}; {size:,} B; load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
 
