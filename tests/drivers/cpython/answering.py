@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.cpython.cooperation.injection import OLD_GDB
+from gcspy_drivers.cpython.cooperation.gdb_call import OLD_GDB
 from gcspy_protocol.errors import TargetError
 
 # It answers each line at once, and collects now and then: a missed or mangled answer is a missed request.

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gcspy_drivers.cpython.cooperation.injection import OLD_GDB, bring_in
+from gcspy_drivers.cpython.cooperation.gdb_call import OLD_GDB
+from gcspy_drivers.cpython.cooperation.injection import bring_in
 from gcspy_drivers.cpython.target import Target
 from gcspy_protocol.errors import TargetError, Unsupported
 
@@ -107,3 +108,29 @@ echo '$1 = 1'; echo '$2 = 0'
     assert not Path("/proc/self/fdinfo/none").exists()
     assert not [word for word in words if "/root" in word or "/tmp" in word]
     assert b"_gcspy_file.read()" in Path(f"{told}.lines").read_bytes()
+
+
+def test_a_gdb_that_cannot_write_all_registers_never_sees_the_target(
+    own_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would leave a system call of the target with an error of the kernel's own, 512."""
+    told = tmp_path / "told"
+    gdb = tmp_path / "gdb"
+    gdb.write_text(
+        f"""#!/bin/sh
+for word; do echo "$word" >> {told}; done
+echo "Couldn't write extended state status: Bad address." >&2
+"""
+    )
+    gdb.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with running(own_python, READING) as process, Target(process.pid) as target:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1\n"
+        for _ in range(2):
+            with pytest.raises(TargetError, match=OLD_GDB):
+                bring_in(target, "gdb", secs=0.2)
+        words = told.read_text().splitlines()
+        assert words.count("-p") == 1, "one rehearsal is enough"
+        assert words[words.index("-p") + 1] != str(process.pid)
+        assert process.poll() is None

@@ -5,8 +5,7 @@
 
 ``gdb`` stops the process for a moment and calls two functions in it: `mmap`, for a page with some
 lines of Python, and `Py_AddPendingCall`, which may be called at any time from any thread, to run
-them. So no Python runs while gdb is attached. gdb has our rights and would open any file that the
-target has mapped; so it gets addresses instead and opens no file but one of ours.
+them (`gdb_call`). So no Python runs while gdb is attached.
 
 ``library`` has a thread that waits for the outside world load a small library, which calls
 `Py_AddPendingCall` with some lines of Python (`gcspy_drivers.remote.shared_library_load`); the
@@ -19,12 +18,9 @@ Knows the ways in; knows neither stub nor line of it.
 
 from __future__ import annotations
 
-import os
-import re
 import select
 import shutil
 import socket
-import subprocess
 import time
 from pathlib import Path
 from typing import Final
@@ -33,24 +29,18 @@ from gcspy_protocol.errors import TargetError, Unsupported
 
 from gcspy_drivers.cpython.cooperation import stub
 from gcspy_drivers.cpython.cooperation.collect_library import collect_library, entry_library
+from gcspy_drivers.cpython.cooperation.gdb_call import call_in, check_gdb, free_page
 from gcspy_drivers.cpython.cooperation.remote_exec import RemoteScript
 from gcspy_drivers.cpython.target import Target
-from gcspy_drivers.remote.elf.image import open_image
 from gcspy_drivers.remote.handover import Handover
-from gcspy_drivers.remote.mapping_table import EXECUTE
-from gcspy_drivers.remote.maps import Maps, read_maps
-from gcspy_drivers.remote.memory import Memory
-from gcspy_drivers.remote.process import Process
+from gcspy_drivers.remote.maps import read_maps
 from gcspy_drivers.remote.shared_library_load import load_library
 
-__all__ = ["OLD_GDB", "WAYS", "bring_in"]
+__all__ = ["WAYS", "bring_in"]
 
 WAYS: Final = ("auto", "remote-exec", "gdb", "library")
 """``auto`` uses the way that stops nothing: ``remote-exec``, never ``gdb`` or ``library``."""
 
-OLD_GDB = "gdb is older than this processor and cannot write its registers"
-"""Reason for which gdb can load nothing into any process of this machine."""
-_GDB_SECS: Final = 60.0
 _HURRY_SECS: Final = 0.2
 """How long a target may take to run it by itself before it is interrupted."""
 
@@ -59,14 +49,6 @@ _BEGUN_SECS: Final = 2.0
 
 _LOOK_SECS: Final = 0.05
 _ACCEPT_SECS: Final = 1.0
-_NOWHERE: Final = "/proc/self/fdinfo/none"
-"""Folder in which gdb looks for the target's files; it is empty, and nobody can create files there."""
-
-_C_LIBRARY: Final = re.compile(r"/(libc[.-]|ld-musl-)[^/]*$")
-_PAGE_BYTES: Final = 4096
-_LOWEST_PAGE: Final = 0x1000_0000_0000
-"""Lowest address at which a free page is searched: far from the addresses of programs and the kernel."""
-
 _LIBRARY: Final = "collect.so"
 _COUNTING: Final = "counting"
 _ENTRY: Final = "entry.so"
@@ -144,6 +126,9 @@ def bring_in(target: Target, how: str, *, secs: float, counting: bytes = b"") ->
             found="no gdb on PATH",
             known="gdb",
         )
+    if how == "gdb":
+        assert gdb is not None
+        check_gdb(gdb, target.process.pid)
     entry = entry_library() if how == "library" else ""
     if how == "library" and not entry:
         raise Unsupported(
@@ -169,9 +154,11 @@ def bring_in(target: Target, how: str, *, secs: float, counting: bytes = b"") ->
             connected = _answered(folder, secs)
         else:
             assert gdb is not None
-            page = _free_page(read_maps(target.process))
+            page = free_page(read_maps(target.process))
             lines = _LINES.format(folder=folder.path, page=page, **names).encode()
-            _have_it_run(gdb, target, lines, page)
+            pending = target.function("Py_AddPendingCall")
+            run = target.function("PyRun_SimpleString")
+            call_in(target.process, lines, page, pending, run, gdb=gdb)
             connected = _answered(folder, secs)
         connection = folder.accept(_ACCEPT_SECS) if connected else None
         if connection is None:
@@ -203,102 +190,6 @@ def _answered(folder: Handover, secs: float) -> bool:
         if folder.told("error"):
             return False
     return bool(select.select([folder.listener], [], [], 0)[0])
-
-
-def _free_page(maps: Maps) -> int:
-    """Find an address at which nothing is mapped."""
-    page = _LOWEST_PAGE
-    for start, end in zip(maps.start.tolist(), maps.end.tolist(), strict=True):
-        if start < page + _PAGE_BYTES and end > page:
-            page = end
-    return int(page)
-
-
-def _have_it_run(gdb: str, target: Target, lines: bytes, page: int) -> None:
-    """Have the main thread run some lines of Python when it is next able to."""
-    pending, run = target.function("Py_AddPendingCall"), target.function("PyRun_SimpleString")
-    private_anonymous_exactly_there = 0x2 | 0x20 | 0x100000
-    arguments = f"{page}, {_PAGE_BYTES}, 3, {private_anonymous_exactly_there}, -1, 0"
-    # Not a file that the target could exchange: gdb would copy into it whatever we may read.
-    own = os.memfd_create("gcspy")
-    try:
-        os.write(own, lines + b"\0")
-        _run_gdb(
-            gdb,
-            target.process,
-            own,
-            f"print ((long (*)(long, long, int, int, int, long)) {_mmap(target.process)})({arguments}) == {page}",
-            f"restore /proc/self/fd/{own} binary {page}",
-            f"print ((int (*)(long, long)) {pending})({run}, {page})",
-        )
-    finally:
-        os.close(own)
-
-
-def _mmap(process: Process) -> int:
-    """Return where `mmap` is in a process.
-
-    Raises:
-        Unsupported: None of its libraries is a C library that we know.
-    """
-    maps = read_maps(process)
-    paths = {maps.path[row] for row in range(len(maps)) if maps.permissions[row] & EXECUTE}
-    program = process.read_link("exe")
-    for path in sorted(paths):
-        if not _C_LIBRARY.search(path) and path != program:
-            continue
-        image = open_image(process, Memory(process), maps, path)
-        try:
-            found = image.exported("mmap")
-        finally:
-            image.close()
-        if found is not None:
-            return found
-    raise Unsupported(
-        "gdb cannot allocate a page there: start the program with `gcspy run`, or let it call gcspy.listen()",
-        found=f"process {process.pid}, without a C library that exports mmap",
-        known="glibc, musl",
-    )
-
-
-def _run_gdb(gdb: str, process: Process, passed: int, *calls: str) -> None:
-    """Have gdb do something in a process."""
-    settings = (
-        "set auto-load off",
-        "set debuginfod enabled off",
-        f"set sysroot {_NOWHERE}",
-        "set auto-solib-add off",
-    )
-    command = [gdb, "-nx", "-batch"]
-    for setting in settings:
-        command += ["-iex", setting]
-    command += ["-p", str(process.pid)]
-    for call in calls:
-        command += ["-ex", call]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=_GDB_SECS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            cwd="/",  # gdb looks for its history in its working directory
-            pass_fds=(passed,),
-        )
-    except subprocess.TimeoutExpired:
-        raise TargetError(
-            f"process {process.pid}: gdb did not finish within {_GDB_SECS:g} s and was killed; the target keeps running"
-        ) from None
-    if "$1 = 1" not in done.stdout or "$2 = 0" not in done.stdout:
-        if "extended state" in done.stderr:
-            raise TargetError(
-                f"process {process.pid}: {OLD_GDB}: install gdb 14 or later; from Python 3.14 on --inject remote-exec needs no gdb"
-            )
-        said = " ".join(done.stderr.split())[-400:]
-        raise TargetError(
-            f"process {process.pid}: gdb could not load the stub: {said or 'no reason given'}"
-        )
 
 
 def _why_not(target: Target, folder: Handover, secs: float) -> str:
