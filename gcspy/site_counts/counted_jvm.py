@@ -124,6 +124,7 @@ def _report(folder: Path) -> dict[str, Any]:
         "code_objects": len({site.function.rpartition(".")[0] for site in files.sites}),
         "not_countable": files.failed,
         "raises": 0,
-        "instrumenting_secs": 0.0,
+        "code_unit": "classes",
+        "instrumenting_secs": files.rewriting_secs,
         "replanned": [],
     }

@@ -59,9 +59,10 @@ def _summary(report: dict[str, Any]) -> list[str]:
     lines = [
         f"{executions:,} executions at {len(report['sites']):,} sites, counted with {report['increments']:,} increments ({share} of one for each execution)",
     ]
+    unit = report.get("code_unit", "code objects")
     if report["instrumenting_secs"]:
         lines.append(
-            f"{report['code_objects']:,} code objects instrumented in {report['instrumenting_secs']:.2f} s"
+            f"{report['code_objects']:,} {unit} instrumented in {report['instrumenting_secs']:.2f} s"
         )
     planned = report["replanned"]
     if planned:
@@ -72,7 +73,7 @@ def _summary(report: dict[str, Any]) -> list[str]:
         )
     if report["not_countable"]:
         lines.append(
-            f"{report['not_countable']:,} code objects have no counters: their form is not known"
+            f"{report['not_countable']:,} {unit} have no counters: their form is not known"
         )
     unknown = sum(site["count"] is None for site in report["sites"])
     if unknown:

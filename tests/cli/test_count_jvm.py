@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -95,6 +96,16 @@ def test_a_jvm_counts_from_its_start(java: str, classes: Path, gcspy: Run) -> No
         "Work.main java.util.ArrayList": 1,
         "Work.main java.lang.StringBuilder": 1,
     }
+    report = json.loads(done.stderr[done.stderr.index("{") :])
+    assert report["code_unit"] == "classes"
+    assert 0 < report["instrumenting_secs"] < PATIENCE_SECS
+
+
+def test_the_table_of_a_jvm_tells_how_long_its_classes_were_rewritten(
+    java: str, classes: Path, gcspy: Run
+) -> None:
+    done = gcspy("count", java, "-cp", str(classes), "Work")
+    assert re.search(r"\b2 classes instrumented in \d+\.\d\d s$", done.stderr, re.MULTILINE)
 
 
 def _agent_without(parts: tuple[str, ...], folder: Path) -> Path:

@@ -23,6 +23,7 @@ _LARGEST_LIST: Final = 256 << 20
 """Bytes of the largest list of sites that is read."""
 _LONGEST_NAME: Final = 4096
 _LARGEST_COUNTERS: Final = 8 << 17
+_SPENT: Final = re.compile(r"=\t(\d{1,18})")
 _LINE: Final = re.compile(r"(\d{1,6})\t([^\t]+)\t(\d{1,6})\t([^\t]+)\t([^\t]+)")
 
 
@@ -36,6 +37,7 @@ class SiteFiles:
         sites: The sites so far.
         files: Names of source files.
         failed: Number of classes that could not be given counters.
+        rewriting_secs: How long classes were rewritten, by the clock; all threads together.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,6 +49,7 @@ class SiteFiles:
         self.sites: list[CountedSite] = []
         self.files: list[str] = []
         self.failed = 0
+        self.rewriting_secs = 0.0
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Read new sites, and all counters.
@@ -101,6 +104,10 @@ class SiteFiles:
     def _take(self, line: str) -> None:
         if line.startswith("!\t"):
             self.failed += 1
+            return
+        spent = _SPENT.fullmatch(line)
+        if spent is not None:
+            self.rewriting_secs = int(spent[1]) / 1e9
             return
         found = _LINE.fullmatch(line)
         if found is None:

@@ -119,9 +119,10 @@ public final class CountingAgent {
                 if (!isOfProgram(loader, name)) {
                     return null;
                 }
+                long before = System.nanoTime();
                 try {
                     byte[] counted = rewriter.rewrite(loader, name, code, sites);
-                    sites.flush();
+                    sites.rewritten(System.nanoTime() - before);
                     return counted;
                 } catch (Throwable error) { // the class runs as it is
                     sites.failed(name, error);

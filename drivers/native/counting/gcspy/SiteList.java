@@ -7,11 +7,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** The sites that are counted, as lines of a file: number of the counter, which several may share, source file, line, class and method, what is allocated; with tabs between. */
+/** The sites that are counted, as lines of a file: number of the counter, which several may share, source file, line, class and method, what is allocated; with tabs between. Lines with <code>=</code> tell how long classes were rewritten. */
 final class SiteList {
     private final Writer file;
     private final boolean shares;
     private int next;
+    private long spentNanos;
 
     SiteList(Path path, boolean shares) throws IOException {
         this.shares = shares;
@@ -50,9 +51,11 @@ final class SiteList {
         }
     }
 
-    /** Write what was added. */
-    synchronized void flush() {
+    /** Write what was added for one class, and how long all took until now. */
+    synchronized void rewritten(long nanos) {
+        spentNanos += nanos;
         try {
+            file.write("=\t" + spentNanos + "\n");
             file.flush();
         } catch (IOException error) {
             // The counts of these sites have no names.
