@@ -29,11 +29,20 @@ _MOST: Final = 400
 _LEAST_PITCH: Final = 17
 """Logical pixels from a block to the next, at least."""
 _OUT: Final = 44
-"""Logical pixels of an arrow from or to the outside."""
+"""Logical pixels of an arrow from the outside."""
+_LEAVING: Final = 22
+"""Logical pixels of an arrow to the outside: its number stands before the nearest lane."""
 _LANE: Final = 34
 _NEAR: Final = 5
 """Logical pixels beside an edge in which the mouse points at it."""
 _BOX: Final = 0xFF808890
+_TURNING: Final = ("begin", "begin of the lane", "end of the lane", "end")
+"""Corners of an edge through a lane."""
+_TURNING_SHARES: Final = (0.5, 0.35, 0.65, 0.2, 0.8)
+"""Where the number of such an edge may stand, as shares of its lane; the first one that is free is taken."""
+_CHARACTER: Final = 8
+_HALF_LINE: Final = 8
+"""Logical pixels of a digit, and half of a line of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +157,8 @@ class FlowGraphRenderer(Renderer):
             return _Way(((left - out, y), (left, y)), (left - out - round(26 * self.scale), y))
         left, top, wide, high = self._box(begin)
         if end < 0:
-            y = top + high // 2
-            at = left + wide + out
+            y = top + high * 3 // 4  # below the tip of an edge that comes through a lane
+            at = left + wide + round(_LEAVING * self.scale)
             return _Way(((left + wide, y), (at, y)), (at + round(4 * self.scale), y))
         x = left + wide // 2 + round(12 * self.scale) * among
         y = self._box(end)[1]
@@ -209,6 +218,27 @@ class FlowGraphRenderer(Renderer):
         x, y, wide, high = max(_segments(ways[tile], 4), key=lambda part: part[2] * part[3])
         return x - 2, y - 2, wide + 4, high + 4
 
+    def _label(self, way: _Way, parts: NDArray[np.int64], characters: int) -> tuple[int, int]:
+        """Return where the number of an edge stands: at its middle, or beside it where no edge crosses the number.
+
+        Args:
+            way: The edge.
+            parts: (n, 4) left, top, width and height of the parts of all edges.
+            characters: Of the number.
+        """
+        x, middle = way.label
+        if len(way.corners) != len(_TURNING):
+            return x, middle
+        begin, end = way.corners[1][1], way.corners[2][1]
+        wide, half = round(_CHARACTER * self.scale * characters), round(_HALF_LINE * self.scale)
+        left, top, width, height = parts.T
+        beside = (left < x + wide) & (left + width > x)
+        for share in _TURNING_SHARES:
+            y = round(begin + (end - begin) * share)
+            if not (beside & (top < y + half) & (top + height > y - half)).any():
+                return x, y
+        return x, middle
+
     def inscriptions(self) -> list[Inscription]:
         """Return the names of blocks, as the names of edges have them, and the number of each edge."""
         ways = self._ways()
@@ -229,10 +259,11 @@ class FlowGraphRenderer(Renderer):
         if self.source.schema.presentation is Presentation.ENUM:
             return found
         tiles = self.source.tiles(self.space)
+        parts = np.array([part for way in ways for part in _segments(way, 1)])
         for tile, way in enumerate(ways):
             known = tiles.known is None or bool(tiles.known[tile])
             text = short_number(int(tiles.values[tile])) if known else "?"
-            x, y = way.label
+            x, y = self._label(way, parts, len(text))
             found.append(Inscription(text, x=x, y=y, side=LabelSide.WITHIN))
         return found
 

@@ -51,7 +51,7 @@ __all__ = ["EventRow", "FilterPanel"]
 
 _Index = QModelIndex | QPersistentModelIndex
 _NAME, _HAPPENED, _ON, _PERIOD, _DELAY, _PAUSE = range(6)
-_HEADER = ("Event", "Happened", "On", "1 in", "Delay", "Pause")
+_HEADER = ("Event", "Count", "On", "1 in", "Delay", "Pause")
 _TIPS = (
     "Kind of event, in the colour of its timeline lane",
     "Number of occurrences, including filtered ones",
@@ -65,6 +65,7 @@ _MOST_DELAY = 3_600_000
 _MOST_ROWS = 8
 _MARK = 12.0
 _NAME_MARGIN = 8
+_CELL_MARGINS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ class _Model(PlainTableModel):
         t = tokens(self.theme)
         answer: object = None
         if role == Qt.ItemDataRole.DisplayRole:
-            answer = self._text(row, column)
+            answer = self.text_of(row, column)
         elif role == Qt.ItemDataRole.EditRole:
             answer = {_PERIOD: row.filter.period, _DELAY: row.filter.delay_millis}.get(column)
         elif role == Qt.ItemDataRole.CheckStateRole and column in (_ON, _PAUSE):
@@ -192,7 +193,8 @@ class _Model(PlainTableModel):
         return answer
 
     @staticmethod
-    def _text(row: EventRow, column: int) -> str | None:
+    def text_of(row: EventRow, column: int) -> str | None:
+        """Return the text of a cell; None: it has a mark."""
         one = row.filter
         return {
             _NAME: row.name,
@@ -384,17 +386,12 @@ class FilterPanel(QFrame):
         self._widen()
 
     def _widen(self) -> None:
-        """Give each column what its widest usual words need in this font; the names get the rest."""
+        """Give each column what its widest text needs in this font; the names get the rest."""
         measure = self.table.fontMetrics().horizontalAdvance
-        columns = (
-            (_HAPPENED, "Happened"),
-            (_ON, "On"),
-            (_PERIOD, "1 in"),
-            (_DELAY, "999 ms"),
-            (_PAUSE, "Pause"),
-        )
-        for place, words in columns:
-            self.table.setColumnWidth(place, measure(words) + 16)
+        for column in range(_HAPPENED, len(_HEADER)):
+            texts = [_HEADER[column]]
+            texts += [self.model.text_of(row, column) or "" for row in self.model.rows]
+            self.table.setColumnWidth(column, max(map(measure, texts)) + _CELL_MARGINS)
 
     def changeEvent(self, event: QEvent) -> None:
         """Measure again in another font."""
@@ -415,6 +412,7 @@ class FilterPanel(QFrame):
         """
         self._filters = {row.filter.event: row.filter for row in rows}
         self.model.show_rows(rows, reason)
+        self._widen()
         names = {row.filter.event: row.name for row in rows}
         shown = (tuple(self._filters.values()), tuple(names.values()), reason)
         if shown != self._shown:

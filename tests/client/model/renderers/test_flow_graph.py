@@ -65,6 +65,17 @@ def test_blocks_and_edges_have_their_names_and_numbers(spaces: dict[str, SpaceSt
     assert unknown.count("?") == 13
 
 
+def test_no_edge_crosses_a_number_where_there_is_room_beside_it(
+    spaces: dict[str, SpaceState],
+) -> None:
+    """That of the edge from C to E stands above the one that leaves D."""
+    renderer = drawn(spaces["Edges"], "Taken", 800)
+    ground = renderer.palette.lut[CANVAS]
+    for one in renderer.inscriptions()[12:]:
+        under = renderer.pixels[one.y - 5 : one.y + 5, one.x + 1 : one.x + 8 * len(one.text)]
+        assert (under == ground).all(), one
+
+
 def test_an_edge_that_carries_something_is_thick(spaces: dict[str, SpaceState]) -> None:
     space = spaces["Edges"]
     renderer = drawn(space, "Carries")
