@@ -36,6 +36,7 @@ SCRIPTS: Final = (
     "history.js",
     "timeline.js",
     "graph.js",
+    "flow.js",
     "lesson.js",
     "page.js",
     "live.js",

@@ -25,7 +25,9 @@ class Page {
     this.history.onfilled = () => this.drawTime();
     this.timeline = new Timeline(by("timeline"), this.store);
     this.graph = new ObjectGraph(make("canvas", { role: "img", tabindex: 0 }));
-    by("graph").append(this.graph.canvas);
+    this.flow = new FlowGraph(make("canvas", { role: "img", tabindex: 0 }));
+    by("graph").append(this.graph.canvas, this.flow.canvas);
+    this.flow.canvas.addEventListener("click", (event) => this.selectTile(this.flow.edgeAt(event.clientX, event.clientY)));
     this.graph.canvas.addEventListener("click", (event) => this.selectObject(this.graph.nodeAt(event.clientX, event.clientY)));
     this.showsGraph = true;
     this.drawn = false;
@@ -241,21 +243,40 @@ class Page {
     this.drawTime();
   }
 
-  get hasGraph() { return ObjectGraph.of(this.session) !== null; }
+  get hasFlow() { return FlowGraph.of(this.activeSpace) !== null; }
+  get hasGraph() { return this.hasFlow || ObjectGraph.of(this.session) !== null; }
 
-  // The graph of a small heap, above the tiles.
+  // The flow graph of the active space, or the graph of a small heap, above the tiles.
   drawGraph() {
     const root = by("graph"), shows = this.hasGraph && this.showsGraph;
     if (root.hidden === shows) {
       root.hidden = !shows;
       by("tiles").classList.toggle("half", shows);
     }
-    if (!shows) return;
+    by("graph-words").hidden = !shows;
+    if (!shows) {
+      by("picture").classList.remove("flow");
+      return;
+    }
+    by("picture").classList.toggle("flow", this.hasFlow);
+    root.style.minHeight = this.hasFlow ? `${FlowGraph.leastHeight(this.activeSpace)}px` : "";
+    this.flow.canvas.hidden = !this.hasFlow;
+    this.graph.canvas.hidden = this.hasFlow;
+    by("graph-words").textContent = visible(this.hasFlow ? this.drawFlow() : this.drawObjects());
+  }
+
+  drawFlow() {
+    const space = this.activeSpace, stream = this.streamOf(space);
+    const words = this.flow.draw(space, stream, this.selectedTile(space), Palettes.of(stream.schema, this.theme), this.inks);
+    this.flow.canvas.setAttribute("aria-label", T("Flow graph: {words}. The tiles below are its edges.", { words }));
+    return words;
+  }
+
+  drawObjects() {
     const { objects } = ObjectGraph.of(this.session);
     const words = this.graph.draw(this.session, this.selectedTile(objects), this.theme, this.inks);
     this.graph.canvas.setAttribute("aria-label", T("Objects: {words}. A number is how many references there are to an object; dashed is garbage; triangles above are roots.", { words: visible(words) }));
-    by("graph-words").textContent = visible(words);
-    by("graph-words").hidden = false;
+    return words;
   }
 
   selectObject(place) {
@@ -267,8 +288,7 @@ class Page {
 
   toggleGraph() {
     this.showsGraph = !this.showsGraph;
-    by("graph-words").hidden = !this.showsGraph;
-    this.say(this.showsGraph ? T("Graph of objects") : T("Tiles alone"));
+    this.say(this.showsGraph ? T("Graph") : T("Tiles alone"));
     this.render();
   }
 
@@ -487,7 +507,7 @@ class Page {
       [T("[ and ]"), T("space before, next space")], ["S, Shift+S", T("next stream, stream before")],
       ...(this.lesson ? [[T("1 to 6"), T("answer the question")], [T("N or Alt+Right, P or Alt+Left"), T("next step, step before")], ["R", T("read the step again")]] : []),
       ...(this.remote ? [["F", T("follow the leader of the class, or roam")]] : []),
-      ...(this.hasGraph ? [["G", T("show or hide the graph of objects")]] : []),
+      ...(this.hasGraph ? [["G", T("show or hide the graph")]] : []),
       ["T", T("theme: dark, light, and both with high contrast")], ["?", T("these keys")],
     ];
   }

@@ -47,10 +47,11 @@ _HALF_LINE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How an edge is drawn: corners from its begin to its end, and where its number stands."""
+    """How an edge is drawn: corners from its begin to its end, where its number stands, and whether it ends there instead of beginning."""
 
     corners: tuple[tuple[int, int], ...]
     label: tuple[int, int]
+    ends: bool = False
 
 
 def lanes_of(spans: list[tuple[int, int]]) -> list[int]:
@@ -145,8 +146,8 @@ class FlowGraphRenderer(Renderer):
         x = round(edge + side * (12 * self.scale + _OUT * self.scale + step * lane))
         y0 = top + (high * 3 // 4 if side > 0 else high // 4)
         y1 = other + (high // 4 if side > 0 else high * 3 // 4)
-        text = x + round(4 * self.scale) if side > 0 else x - round(24 * self.scale)
-        return _Way(((edge, y0), (x, y0), (x, y1), (edge, y1)), (text, (y0 + y1) // 2))
+        label = x + side * round(4 * self.scale), (y0 + y1) // 2
+        return _Way(((edge, y0), (x, y0), (x, y1), (edge, y1)), label, side < 0)
 
     def _straight(self, begin: int, end: int, among: int) -> _Way:
         """Return the way of an edge down to the next block, from outside, or out."""
@@ -154,7 +155,7 @@ class FlowGraphRenderer(Renderer):
         if begin < 0:
             left, top, _, high = self._box(max(end, 0))
             y = top + high // 2
-            return _Way(((left - out, y), (left, y)), (left - out - round(26 * self.scale), y))
+            return _Way(((left - out, y), (left, y)), (left - out - round(4 * self.scale), y), True)
         left, top, wide, high = self._box(begin)
         if end < 0:
             y = top + high * 3 // 4  # below the tip of an edge that comes through a lane
@@ -226,11 +227,13 @@ class FlowGraphRenderer(Renderer):
             parts: (n, 4) left, top, width and height of the parts of all edges.
             characters: Of the number.
         """
+        wide, half = round(_CHARACTER * self.scale * characters), round(_HALF_LINE * self.scale)
         x, middle = way.label
+        if way.ends:
+            x -= wide
         if len(way.corners) != len(_TURNING):
             return x, middle
         begin, end = way.corners[1][1], way.corners[2][1]
-        wide, half = round(_CHARACTER * self.scale * characters), round(_HALF_LINE * self.scale)
         left, top, width, height = parts.T
         beside = (left < x + wide) & (left + width > x)
         for share in _TURNING_SHARES:
