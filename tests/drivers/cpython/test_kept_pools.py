@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,22 @@ for _ in range(steps):
         chance.choice((change_nodes, make_arenas, drop_arenas, make_class, drop_class, make_garbage, make_large, drop_texts))()
     gc.collect(chance.choice((0, 0, 0, 0, 1, 1, 2)))
 """
+
+
+def _python(version: str) -> str:
+    found = find_python(version)
+    if found is None:
+        pytest.skip(f"Python {version} is not installed")
+    return found
+
+
+def _of_five_programs(
+    compare: Callable[[str, int, int], tuple[int, ...]], version: str, seed: int
+) -> tuple[int, ...]:
+    """Return the sums of what was counted in five programs of 100 steps."""
+    python, chance = _python(version), random.Random(seed)
+    counts = [compare(python, chance.randrange(1 << 30), 100) for _ in range(5)]
+    return tuple(map(sum, zip(*counts, strict=True)))
 
 
 def content(found: ObjectReading) -> dict[str, Any]:
@@ -143,10 +160,7 @@ def compared(python: str, seed: int, steps: int) -> tuple[int, int]:
 @needs_pages
 @pytest.mark.parametrize("version", matrix(VERSIONS, usual=("3.11",)))
 def test_at_each_event_it_is_what_a_whole_reading_finds(version: str) -> None:
-    python = find_python(version)
-    if python is None:
-        pytest.skip(f"Python {version} is not installed")
-    events, kept = compared(python, seed=1, steps=30)
+    events, kept = compared(_python(version), seed=1, steps=30)
     assert events >= 40  # of 60, on any machine
     assert kept >= 15
 
@@ -155,15 +169,7 @@ def test_at_each_event_it_is_what_a_whole_reading_finds(version: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_thousand_events(version: str, soak_seed: int) -> None:
-    python = find_python(version)
-    if python is None:
-        pytest.skip(f"Python {version} is not installed")
-    chance = random.Random(soak_seed)
-    compared_events = kept_events = 0
-    for _ in range(5):
-        events, kept = compared(python, seed=chance.randrange(1 << 30), steps=100)
-        compared_events += events
-        kept_events += kept
+    compared_events, kept_events = _of_five_programs(compared, version, soak_seed)
     print(f"\n{version}: {compared_events} events compared, pools kept at {kept_events}")
     assert compared_events > 900
     assert kept_events > 300
@@ -266,10 +272,7 @@ needs_records = pytest.mark.skipif(not LIBRARY, reason="there is no C compiler")
 @needs_records
 @pytest.mark.parametrize("version", matrix(VERSIONS, usual=("3.11",)))
 def test_a_recorded_event_is_what_a_whole_reading_finds_at_its_moment(version: str) -> None:
-    python = find_python(version)
-    if python is None:
-        pytest.skip(f"Python {version} is not installed")
-    compared_events, copied, kept = recorded(python, seed=1, steps=20)
+    compared_events, copied, kept = recorded(_python(version), seed=1, steps=20)
     assert compared_events >= 30  # of 40, without the first
     assert copied >= 25
     assert kept >= 20
@@ -280,16 +283,7 @@ def test_a_recorded_event_is_what_a_whole_reading_finds_at_its_moment(version: s
 @pytest.mark.soak
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_thousand_events_that_are_recorded(version: str, soak_seed: int) -> None:
-    python = find_python(version)
-    if python is None:
-        pytest.skip(f"Python {version} is not installed")
-    chance = random.Random(soak_seed)
-    compared_events = copied_events = kept_events = 0
-    for _ in range(5):
-        events, copied, kept = recorded(python, seed=chance.randrange(1 << 30), steps=100)
-        compared_events += events
-        copied_events += copied
-        kept_events += kept
+    compared_events, copied_events, kept_events = _of_five_programs(recorded, version, soak_seed)
     print(
         f"\n{version}: {compared_events} events compared, {copied_events} of them recorded, pools kept at {kept_events}"
     )
