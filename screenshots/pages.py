@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 PICTURES = (
     # name, lesson, its step, theme, size
     ("page-lesson", "marksweep", 4, "dark", (1280, 720)),
+    ("page-flow", "paths", 5, "dark", (1280, 720)),
     ("page-phone", "generations", 2, "light", (390, 844)),
 )
 

@@ -1,6 +1,7 @@
 // The flow graph of a function: blocks below each other, edges as arrows in the colours of the shown stream, each with its number; thick ones carry a counter.
 // Drawn from a space whose tiles are edges, with the streams "From" and "To", by the rules of gcspy_client/model/renderers/flow_graph.py.
 
+const COUNTER = 1; // of what an edge "Carries"; a greater number is the call of a handler
 const FLOW = { MOST: 400, PITCH: 20, OUT: 44, LEAVING: 22, LANE: 34, NEAR: 6, SHARES: [0.5, 0.35, 0.65, 0.2, 0.8] };
 
 class FlowGraph {
@@ -71,7 +72,7 @@ class FlowGraph {
       context.fillStyle = inks.text;
       if (high >= 9) context.fillText(visible(name).slice(0, 12), x + wide / 2, y + high / 2);
     });
-    const codes = stream.codes(), counted = read.carries.filter((one) => one > 0).length;
+    const codes = stream.codes(), counted = read.carries.filter((one) => one === COUNTER).length;
     this.ways.forEach((way, tile) => this.drawWay(way, palette.css[codes[tile]], read.carries[tile] ? 4 : 2, tile === selected, inks));
     context.textAlign = "left";
     context.fillStyle = inks.text;
