@@ -56,6 +56,9 @@ from gcspy_client.view.widgets.tables import Cell, RowsModel, RowTable
 
 __all__ = ["Details"]
 
+_WHOLE = 3
+"""Column of the whole space."""
+_WHOLE_WIDTH = 100
 _NOTHING = Cell("–", tone="dim")
 
 
@@ -114,7 +117,7 @@ class Details(QObject):
         self._stream_table.horizontalHeader().setSectionResizeMode(
             0, QHeaderView.ResizeMode.Stretch
         )
-        for column, width in ((1, 76), (2, 76), (3, 100)):
+        for column, width in ((1, 76), (2, 76), (_WHOLE, _WHOLE_WIDTH)):
             self._stream_table.horizontalHeader().setSectionResizeMode(
                 column, QHeaderView.ResizeMode.Fixed
             )
@@ -246,13 +249,12 @@ class Details(QObject):
         self._hint.setVisible(not self._tiles_seen)
         for column in (1, 2):
             self._stream_table.setColumnHidden(column, not self._tiles_seen)
-        # Without them the whole space may say more than a number: the most frequent name and its share.
-        self._stream_table.horizontalHeader().setSectionResizeMode(
-            3,
-            QHeaderView.ResizeMode.Fixed
-            if self._tiles_seen
-            else QHeaderView.ResizeMode.ResizeToContents,
-        )
+        header = self._stream_table.horizontalHeader()
+        if self._tiles_seen:
+            header.setSectionResizeMode(_WHOLE, QHeaderView.ResizeMode.Fixed)
+            header.resizeSection(_WHOLE, _WHOLE_WIDTH)
+        else:  # the whole space may say more than a number: the most frequent name and its share
+            header.setSectionResizeMode(_WHOLE, QHeaderView.ResizeMode.ResizeToContents)
 
     def _explain(self, picture: SpacePicture, view: SpaceView | None) -> None:
         unused = picture.space.space.unused_text
