@@ -14,7 +14,7 @@ import numpy.typing as npt
 import zstandard
 from gcspy_protocol.errors import TargetError
 
-__all__ = ["PagePacker"]
+__all__ = ["PagePacker", "compact"]
 
 _PAGE: Final = 4096
 _FEWEST: Final = 1024
@@ -22,6 +22,14 @@ MOST_PAGES: Final = (512 << 20) // _PAGE
 """Most different pages; the program is a stranger."""
 
 Words = npt.NDArray[np.uint64]
+
+
+def compact(packed: bytes) -> bytes:
+    """Return packed bytes in memory of their own size.
+
+    What `zstandard` returns keeps the memory that the bytes could have needed: as much as they had unpacked.
+    """
+    return bytes(memoryview(packed))
 
 
 class PagePacker:
@@ -47,7 +55,7 @@ class PagePacker:
         now = np.frombuffer(content[: len(rows) * _PAGE], dtype=np.uint64).reshape(-1, _PAGE // 8)
         difference = now ^ self._latest[rows]
         self._latest[rows] = now
-        return self._packer.compress(difference.data)
+        return compact(self._packer.compress(difference.data))
 
     def unpack(self, regions: memoryview, packed: bytes, size_bytes: int) -> memoryview:
         """Return the content of pages.

@@ -26,7 +26,7 @@ from typing import Final
 import zstandard
 from gcspy_protocol.errors import TargetError
 
-from gcspy_drivers.cooperative.page_packer import PagePacker
+from gcspy_drivers.cooperative.page_packer import PagePacker, compact
 
 __all__ = [
     "MOST_KEPT_BYTES",
@@ -380,7 +380,7 @@ class CopyRing:
             record = record[: len(record) - page_bytes]
         size = len(record)
         if self._kept_bytes >= _MOST_PLAIN_BYTES:
-            return _Kept(self._packer.compress(record), plan, size, packed, page_bytes)
+            return _Kept(compact(self._packer.compress(record)), plan, size, packed, page_bytes)
         return _Kept(record, plan, 0, packed, page_bytes)
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from gcspy_drivers.cooperative.page_packer import PagePacker
@@ -39,6 +41,19 @@ def test_a_page_that_changed_little_takes_little() -> None:
     assert len(packer.pack(regions, content.data)) > 4000
     content[100] ^= 1
     assert len(packer.pack(regions, content.data)) < 100
+
+
+def test_what_is_kept_has_no_memory_but_its_own() -> None:
+    """The library's own result keeps room for all that the pages could have needed."""
+    packer = PagePacker()
+    regions = np.array([4096, 200], dtype="<u8").view(np.uint8).data
+    content = bytes(4096 * 200)
+    packer.pack(regions, memoryview(content))
+    tracemalloc.start()
+    kept = [packer.pack(regions, memoryview(content)) for _ in range(20)]
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < sum(map(len, kept)) + 100_000
 
 
 def test_regions_that_do_not_fit_the_content_are_refused() -> None:
