@@ -4,10 +4,9 @@
 const COUNTER = 1; // of what an edge "Carries"; a greater number is the call of a handler
 const FLOW = { MOST: 400, PITCH: 20, OUT: 44, LEAVING: 22, LANE: 34, NEAR: 6, SHARES: [0.5, 0.35, 0.65, 0.2, 0.8] };
 
-class FlowGraph {
+class FlowGraph extends GraphCanvas {
   constructor(canvas) {
-    this.canvas = canvas;
-    this.context = canvas.getContext("2d");
+    super(canvas);
     this.ways = [];
   }
 
@@ -22,8 +21,8 @@ class FlowGraph {
   }
 
   // So high that the names of blocks can be read.
-  static leastHeight(space) {
-    return FLOW.PITCH * FlowGraph.of(space).blocks;
+  static leastHeight({ blocks }) {
+    return FLOW.PITCH * blocks;
   }
 
   // For each span of blocks a lane in which it meets no other, from 0; short ones come first.
@@ -52,16 +51,10 @@ class FlowGraph {
     return names;
   }
 
-  draw(space, stream, selected, palette, inks) {
-    const read = FlowGraph.of(space), { canvas, context } = this, scale = window.devicePixelRatio || 1;
-    const width = Math.max(1, canvas.clientWidth), height = Math.max(1, canvas.clientHeight);
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.font = "11px system-ui, sans-serif";
-    context.textBaseline = "middle";
-    this.place(read, width, height);
-    context.textAlign = "center";
+  // `read`: what `of` returned for the space.
+  draw(read, space, stream, selected, palette, inks) {
+    const { context } = this;
+    this.place(read, ...this.begin());
     FlowGraph.names(space, read).forEach((name, block) => {
       const [x, y, wide, high] = this.box(block);
       context.fillStyle = inks.surface;

@@ -3,10 +3,30 @@
 
 const OBJECT_FILLS = { dark: ["#d7dbe0", "#8a929d", "#12151a", "#8d63c9"], light: ["#ffffff", "#9aa1ab", "#16191e", "#7d4fc0"] };
 
-class ObjectGraph {
+// A canvas with small texts, as large as its place in the page.
+class GraphCanvas {
   constructor(canvas) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
+  }
+
+  // Clear it for a new picture; returns its width and height.
+  begin() {
+    const { canvas, context } = this, scale = window.devicePixelRatio || 1;
+    const width = Math.max(1, canvas.clientWidth), height = Math.max(1, canvas.clientHeight);
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    context.setTransform(scale, 0, 0, scale, 0, 0);
+    context.font = "11px system-ui, sans-serif";
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    return [width, height];
+  }
+}
+
+class ObjectGraph extends GraphCanvas {
+  constructor(canvas) {
+    super(canvas);
     this.nodes = [];
   }
 
@@ -47,15 +67,8 @@ class ObjectGraph {
   draw(session, selected, theme, inks) {
     const spaces = ObjectGraph.of(session);
     if (!spaces) return "";
-    const read = this.read(spaces), { canvas, context } = this, scale = window.devicePixelRatio || 1;
-    const width = Math.max(1, canvas.clientWidth), height = Math.max(1, canvas.clientHeight);
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.font = "11px system-ui, sans-serif";
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    this.place(read, width, height);
+    const read = this.read(spaces);
+    this.place(read, ...this.begin());
     this.drawParts(read, inks);
     this.drawEdges(read, selected, inks);
     this.drawNodes(read, selected, theme, inks);

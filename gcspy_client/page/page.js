@@ -243,31 +243,28 @@ class Page {
     this.drawTime();
   }
 
-  get hasFlow() { return FlowGraph.of(this.activeSpace) !== null; }
-  get hasGraph() { return this.hasFlow || ObjectGraph.of(this.session) !== null; }
+  get hasGraph() { return FlowGraph.of(this.activeSpace) !== null || ObjectGraph.of(this.session) !== null; }
 
   // The flow graph of the active space, or the graph of a small heap, above the tiles.
   drawGraph() {
-    const root = by("graph"), shows = this.hasGraph && this.showsGraph;
+    const flow = FlowGraph.of(this.activeSpace), root = by("graph");
+    const shows = this.showsGraph && (flow !== null || ObjectGraph.of(this.session) !== null);
     if (root.hidden === shows) {
       root.hidden = !shows;
       by("tiles").classList.toggle("half", shows);
     }
     by("graph-words").hidden = !shows;
-    if (!shows) {
-      by("picture").classList.remove("flow");
-      return;
-    }
-    by("picture").classList.toggle("flow", this.hasFlow);
-    root.style.minHeight = this.hasFlow ? `${FlowGraph.leastHeight(this.activeSpace)}px` : "";
-    this.flow.canvas.hidden = !this.hasFlow;
-    this.graph.canvas.hidden = this.hasFlow;
-    by("graph-words").textContent = visible(this.hasFlow ? this.drawFlow() : this.drawObjects());
+    by("picture").classList.toggle("flow", shows && flow !== null);
+    if (!shows) return;
+    root.style.minHeight = flow ? `${FlowGraph.leastHeight(flow)}px` : "";
+    this.flow.canvas.hidden = !flow;
+    this.graph.canvas.hidden = flow !== null;
+    by("graph-words").textContent = visible(flow ? this.drawFlow(flow) : this.drawObjects());
   }
 
-  drawFlow() {
+  drawFlow(read) {
     const space = this.activeSpace, stream = this.streamOf(space);
-    const words = this.flow.draw(space, stream, this.selectedTile(space), Palettes.of(stream.schema, this.theme), this.inks);
+    const words = this.flow.draw(read, space, stream, this.selectedTile(space), Palettes.of(stream.schema, this.theme), this.inks);
     this.flow.canvas.setAttribute("aria-label", T("Flow graph: {words}. The tiles below are its edges.", { words }));
     return words;
   }

@@ -36,9 +36,9 @@ _LANE: Final = 34
 _NEAR: Final = 5
 """Logical pixels beside an edge in which the mouse points at it."""
 _BOX: Final = 0xFF808890
-_TURNING: Final = ("begin", "begin of the lane", "end of the lane", "end")
-"""Corners of an edge through a lane."""
-_TURNING_SHARES: Final = (0.5, 0.35, 0.65, 0.2, 0.8)
+_LANE_CORNERS: Final = 4
+"""Corners of an edge through a lane: its begin, those of the lane, its end."""
+_LANE_SHARES: Final = (0.5, 0.35, 0.65, 0.2, 0.8)
 """Where the number of such an edge may stand, as shares of its lane; the first one that is free is taken."""
 _CHARACTER: Final = 8
 _HALF_LINE: Final = 8
@@ -231,12 +231,12 @@ class FlowGraphRenderer(Renderer):
         x, middle = way.label
         if way.ends:
             x -= wide
-        if len(way.corners) != len(_TURNING):
+        if len(way.corners) != _LANE_CORNERS:
             return x, middle
         begin, end = way.corners[1][1], way.corners[2][1]
         left, top, width, height = parts.T
         beside = (left < x + wide) & (left + width > x)
-        for share in _TURNING_SHARES:
+        for share in _LANE_SHARES:
             y = round(begin + (end - begin) * share)
             if not (beside & (top < y + half) & (top + height > y - half)).any():
                 return x, y

@@ -388,10 +388,16 @@ class FilterPanel(QFrame):
     def _widen(self) -> None:
         """Give each column what its widest text needs in this font; the names get the rest."""
         measure = self.table.fontMetrics().horizontalAdvance
-        for column in range(_HAPPENED, len(_HEADER)):
-            texts = [_HEADER[column]]
-            texts += [self.model.text_of(row, column) or "" for row in self.model.rows]
-            self.table.setColumnWidth(column, max(map(measure, texts)) + _CELL_MARGINS)
+        texts = {column: [_HEADER[column]] for column in range(_HAPPENED, len(_HEADER))}
+        if rows := self.model.rows:  # the greatest number is the longest
+            for column, longest in (
+                (_HAPPENED, max(rows, key=lambda row: row.happened)),
+                (_PERIOD, max(rows, key=lambda row: row.filter.period)),
+                (_DELAY, max(rows, key=lambda row: row.filter.delay_millis)),
+            ):
+                texts[column].append(self.model.text_of(longest, column) or "")
+        for column, several in texts.items():
+            self.table.setColumnWidth(column, max(map(measure, several)) + _CELL_MARGINS)
 
     def changeEvent(self, event: QEvent) -> None:
         """Measure again in another font."""

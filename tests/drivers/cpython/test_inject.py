@@ -81,23 +81,42 @@ def test_gdb_opens_no_file_that_the_target_names(own_python: str) -> None:
             shutil.rmtree(folder)
 
 
+def _put_gdb(folder: Path, monkeypatch: pytest.MonkeyPatch, each: str, end: str) -> Path:
+    """Put a program of the name gdb on PATH; return the file in which it writes its arguments.
+
+    Args:
+        folder: Where.
+        monkeypatch: For PATH.
+        each: Command for each argument, ``$word``.
+        end: Its last command.
+    """
+    told = folder / "told"
+    gdb = folder / "gdb"
+    gdb.write_text(
+        f"""#!/bin/sh
+told={told}
+for word; do
+    echo "$word" >> $told
+    {each}
+done
+{end}
+"""
+    )
+    gdb.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    return told
+
+
 def test_what_gdb_copies_into_the_target_is_no_file_that_the_target_could_exchange(
     own_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Root's gdb would copy whatever root may read, behind a link as well."""
-    told = tmp_path / "told"
-    gdb = tmp_path / "gdb"
-    gdb.write_text(
-        f"""#!/bin/sh
-for word; do
-    echo "$word" >> {told}
-    case "$word" in "restore "*) set -- $word; cat "$2" >> {told}.lines;; esac
-done
-echo '$1 = 1'; echo '$2 = 0'
-"""
+    told = _put_gdb(
+        tmp_path,
+        monkeypatch,
+        """case "$word" in "restore "*) set -- $word; cat "$2" >> $told.lines;; esac""",
+        "echo '$1 = 1'; echo '$2 = 0'",
     )
-    gdb.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with running(own_python, READING) as process, Target(process.pid) as target:
         assert process.stdout is not None
         assert process.stdout.readline() == "1\n"
@@ -114,16 +133,12 @@ def test_a_gdb_that_cannot_write_all_registers_never_sees_the_target(
     own_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would leave a system call of the target with an error of the kernel's own, 512."""
-    told = tmp_path / "told"
-    gdb = tmp_path / "gdb"
-    gdb.write_text(
-        f"""#!/bin/sh
-for word; do echo "$word" >> {told}; done
-echo "Couldn't write extended state status: Bad address." >&2
-"""
+    told = _put_gdb(
+        tmp_path,
+        monkeypatch,
+        ":",
+        """echo "Couldn't write extended state status: Bad address." >&2""",
     )
-    gdb.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with running(own_python, READING) as process, Target(process.pid) as target:
         assert process.stdout is not None
         assert process.stdout.readline() == "1\n"
